@@ -1,0 +1,58 @@
+# Every target sets itself up: the virtual environment is made on first use, with uv where present, else venv + pip.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+WORKERS ?= 2
+
+.PHONY: help setup demo test check prove bench docs format clean
+
+help:            ## what there is to make
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+setup: $(STAMP)  ## the virtual environment
+$(STAMP): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $(STAMP)
+
+demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted change
+	@$(BIN)/steersman demo
+
+test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files
+	$(BIN)/ruff format --check src tests bench proofs
+	$(BIN)/ruff check src tests bench proofs
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m steersman machine lock --check
+	$(BIN)/python -m steersman machine check
+	$(BIN)/python -m docs.generate --check
+	rm -f .coverage .coverage.*
+	$(MAKE) test PYTEST_ADDOPTS=
+	$(MAKE) coverage
+
+coverage: $(STAMP) ## 100 % of the branches of kernel, machines and judges
+	$(BIN)/python -m coverage run -m pytest tests/kernel tests/machines tests/judges -p no:xdist
+	$(BIN)/python -m coverage report --fail-under=100
+
+prove: $(STAMP)  ## the long proofs; figures are kept in proofs/
+	$(BIN)/python proofs/run.py
+
+bench: $(STAMP)  ## against peers, in an environment of their own; ratios are kept in bench/results/
+	bench/run
+
+docs: $(STAMP)   ## write the generated pages anew
+	$(BIN)/python -m docs.generate
+
+format: $(STAMP)
+	$(BIN)/ruff format src tests bench proofs
+	$(BIN)/ruff check --fix src tests bench proofs
+
+clean:
+	rm -rf $(VENV) bench/.venv

@@ -1,0 +1,61 @@
+"""What is asked of an agent and what comes back."""
+
+from typing import Any, Literal
+
+import msgspec
+
+ProviderClass = Literal[
+    "provider_not_found",
+    "provider_auth_error",
+    "provider_network_error",
+    "provider_timeout",
+    "provider_rate_limited",
+    "provider_permission_denied",
+    "provider_invalid_request",
+    "provider_protocol_error",
+    "provider_crashed",
+]
+PROVIDER_CLASSES: tuple[ProviderClass, ...] = ProviderClass.__args__  # type: ignore[attr-defined]
+# Those that can pass by themselves; the others end in their outcome at once.
+PASSING: frozenset[str] = frozenset(
+    {"provider_network_error", "provider_timeout", "provider_rate_limited", "provider_crashed"}
+)
+
+
+class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One call: who works, on what, where, within which limits."""
+
+    role: str
+    mode: str
+    prompt: str
+    workdir: str
+    writes: bool
+    effect: str  # run:seq:n, in the environment of every process the call starts
+    nonce: str
+    round: int = 1
+    attempt: int = 1
+    contract: str | None = None  # name of a reply contract, None for free text
+    session: str | None = None
+    seconds: int = 600
+    options: dict[str, Any] = msgspec.field(default_factory=dict)  # the role's table in steersman.toml
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What the provider said it used; None is unknown, which is never zero."""
+
+    tokens: int | None = None
+    micro_usd: int | None = None
+
+
+class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened, in neutral words."""
+
+    text: str = ""
+    error: ProviderClass | None = None
+    detail: str = ""  # outside text, for people; redacted before it is stored
+    reset_at: int | None = None  # ms since the epoch, for a rate limit
+    usage: Usage = Usage()
+    session: str | None = None
+    provider: str = ""
+    model: str = ""
+    denied: tuple[str, ...] = ()

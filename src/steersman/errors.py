@@ -1,0 +1,71 @@
+"""Every exception steersman raises, named by whose fault it is.
+
+    SteersmanError
+    ├── DefinitionError      we wrote a bad table
+    ├── ContractError        an agent or a file broke its contract
+    ├── ProviderError        an agent could not be reached or did not work (its class is a word of DESIGN)
+    ├── JournalError         the store cannot keep what we want kept
+    │   ├── StaleError       another driver owns the run now: this write is void
+    │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, not ours
+    │   └── StoreFull        the disk is full, read-only or failing: nothing was written
+    ├── WorkspaceError       git or the working tree said no
+    └── UserError            the person can mend it: a wrong name, a broken configuration
+
+A refusal is not an error: `step` answers it and it is journaled.
+**Invariant:** every message says what to do next.
+"""
+
+
+class SteersmanError(Exception):
+    """Base of all: carries an exit code for the command line."""
+
+    exit_code = 1
+
+
+class DefinitionError(SteersmanError):
+    """A machine's table contradicts itself; raised when it is built, never when it runs."""
+
+
+class ContractError(SteersmanError):
+    """A value does not fit its contract; `problems` lists all of them."""
+
+    def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class ProviderError(SteersmanError):
+    """An agent could not do its work; `error_class` is one of the provider classes."""
+
+    def __init__(self, error_class: str, message: str, *, reset_at: int | None = None) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+        self.reset_at = reset_at
+
+
+class JournalError(SteersmanError):
+    """The store could not do it."""
+
+    exit_code = 5
+
+
+class StaleError(JournalError):
+    """The run has moved on or belongs to another driver; nothing of this write was kept."""
+
+
+class StoreBroken(JournalError):  # noqa: N818  a state of the store, not an action that failed
+    """The store cannot be read."""
+
+
+class StoreFull(JournalError):  # noqa: N818  the same
+    """The store cannot be written."""
+
+
+class WorkspaceError(SteersmanError):
+    """git or the working tree refused."""
+
+
+class UserError(SteersmanError):
+    """What was asked cannot be done as asked; the message names the fix."""
+
+    exit_code = 2

@@ -1,0 +1,4 @@
+"""Pure verdicts on evidence.
+
+**Invariant:** no IO, no clock; the same input gives the same verdict for ever.
+"""

@@ -1,0 +1,4 @@
+"""Protocols only, one file each: what the runtime needs from the world.
+
+**Invariant:** no implementation, no default, no IO.
+"""

@@ -1,0 +1,13 @@
+"""The port to one coding agent: a call in, neutral facts out."""
+
+from typing import Protocol
+
+from steersman.contracts.agent import AgentReply, AgentRequest
+
+
+class Agent(Protocol):
+    """Does one bounded piece of work in one directory and says what happened, never what it means."""
+
+    async def call(self, request: AgentRequest) -> AgentReply:
+        """Returns what happened; an agent that fails is a reply with an `error`, never an exception."""
+        ...
