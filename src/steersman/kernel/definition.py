@@ -1,0 +1,331 @@
+"""The two nouns' first: an immutable machine. States, events, guards, caps, jobs, rows, namings, laws.
+
+A machine is data: rows are read top to bottom, the first whose event, cap and guard fit is taken. Nothing here runs
+anything; `build.py` puts the parts together and complains when they contradict each other, and `step.py` reads them.
+**Invariant:** no metaclass, no operator overloading, no strings that name code.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+Test = Callable[[Any, Any], bool]
+
+
+class Origin(Enum):
+    """Who may make an event happen; everybody else is refused."""
+
+    PERSON = "person"
+    EFFECT = "effect"
+    TIMER = "timer"
+    CHILD = "child"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """A sentence with a yes or a no.
+
+    `reads` names constants and memory fields of the context; a guard that reads only those is followed exactly by
+    the model check. Without `reads` it looks at facts and the check tries both answers.
+    """
+
+    name: str
+    sentence: str
+    test: Test
+    version: int = 1
+    reads: tuple[str, ...] = ()
+    cap: "Cap | None" = None
+
+
+def _always(_context: Any, _data: Any) -> bool:
+    return True
+
+
+otherwise = Guard("otherwise", "otherwise", _always)
+
+
+@dataclass(frozen=True, eq=False)
+class Cap:
+    """How often a row may be taken. A full cap makes its row invisible, so the next row says what happens then."""
+
+    name: str
+    limit: int | str  # a number, or the name of a constant of the context that holds it
+    per: Callable[[Any, Any], str] | None = None  # (context, data) -> key: counted apart for each key
+    resets: "tuple[EventDef, ...]" = ()
+    trial: int = 2  # the limit the model check uses where the real one is a setting
+    version: int = 1
+
+
+def room(name: str, sentence: str, cap: Cap) -> Guard:
+    """The guard that says a cap is not full yet."""
+    return Guard(name, sentence, _always, cap=cap, version=cap.version)
+
+
+@dataclass(eq=False)
+class EventDef:
+    """An event: its wire name (the specification's own word), who may cause it, what it carries."""
+
+    meaning: str
+    origin: Origin
+    carries: type[msgspec.Struct]
+    version: int = 1
+    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
+    name: str = ""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """The payload of an event that says it all by its name."""
+
+
+def event(meaning: str, origin: Origin, carries: type[msgspec.Struct] = Nothing, *, version: int = 1, **more: Any) -> Any:
+    """Declares an event; its wire name is the attribute's name."""
+    return EventDef(meaning, origin, carries, version, **more)
+
+
+JobKind = Literal["effect", "gate", "timer", "child"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Something a state has done for it: an effect, a question to a person, a timer, a child run."""
+
+    name: str
+    kind: JobKind
+    returns: type[msgspec.Struct]
+    does: str = ""  # for an effect: the runtime's performer
+    outlives: bool = False  # goes on when its state is left
+    edits: bool = False  # works on the tree: one at a time, each attempt from the recorded tree
+    version: int = 1
+
+
+class GateAnswer(msgspec.Struct, frozen=True):
+    """What a person said at a gate, about exactly which thing."""
+
+    choice: str
+    person: str
+    digest: str
+    reason: str = ""
+    timed_out: bool = False
+
+
+class TimerDue(msgspec.Struct, frozen=True):
+    """A timer's time has come."""
+
+    due: int
+
+
+def effect(name: str, returns: type[msgspec.Struct], does: str, **more: Any) -> Job:
+    """Declares work done by one of the runtime's performers."""
+    return Job(name, "effect", returns, does, **more)
+
+
+def gate(name: str, version: int = 1) -> Job:
+    """Declares a question to a person."""
+    return Job(name, "gate", GateAnswer, version=version)
+
+
+def timer(name: str, version: int = 1) -> Job:
+    """Declares a moment that the run waits for."""
+    return Job(name, "timer", TimerDue, version=version)
+
+
+def child(name: str, returns: type[msgspec.Struct], version: int = 1) -> Job:
+    """Declares a run of another machine started by this one."""
+    return Job(name, "child", returns, version=version)
+
+
+Plan = Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Do:
+    """One line of a state's work: this job, when this holds, with these inputs, once per key and visit."""
+
+    job: Job
+    when: Guard
+    plan: Plan
+    many: bool
+    version: int
+
+
+def do(
+    job: Job,
+    give: Callable[[Any], dict[str, Any]] | None = None,
+    *,
+    each: Plan | None = None,
+    when: Guard = otherwise,
+    version: int = 1,
+) -> Do:
+    """The work of a state: `give(context)` is the input of one job, `each(context)` of one job per key."""
+    if each is not None:
+        return Do(job, when, each, many=True, version=version)
+    make = give if give is not None else _no_input
+
+    def one(context: Any) -> Sequence[tuple[str, dict[str, Any]]]:
+        return (("", make(context)),)
+
+    return Do(job, when, one, many=False, version=version)
+
+
+def _no_input(_context: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(eq=False)
+class StateDef:
+    """What is true now, and the work that starts however the state was entered."""
+
+    meaning: str
+    flags: frozenset[str]
+    work: tuple[Do, ...] = ()
+    name: str = ""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def final(self) -> bool:
+        return "final" in self.flags
+
+    @property
+    def resting(self) -> bool:
+        return "resting" in self.flags
+
+
+def state(meaning: str, *work: Do, initial: bool = False) -> Any:
+    """A state in which the run goes on."""
+    return StateDef(meaning, frozenset({"initial"} if initial else ()), work)
+
+
+def resting(meaning: str, *work: Do, initial: bool = False) -> Any:
+    """A state in which the run has its outcome; only an explicit reopening leaves it."""
+    return StateDef(meaning, frozenset({"resting", "initial"} if initial else {"resting"}), work)
+
+
+def final(meaning: str, *work: Do) -> Any:
+    """A state that nothing leaves."""
+    return StateDef(meaning, frozenset({"final"}), work)
+
+
+class State:
+    """A machine's states, one attribute each."""
+
+    all: ClassVar[tuple[StateDef, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.all = tuple(v for v in vars(cls).values() if isinstance(v, StateDef))
+
+
+class Events:
+    """A machine's events, one attribute each."""
+
+    all: ClassVar[tuple[EventDef, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.all = tuple(v for v in vars(cls).values() if isinstance(v, EventDef))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stay:
+    name: str = "stay"
+
+
+STAY = _Stay()
+
+
+@dataclass(frozen=True, eq=False)
+class _Any:
+    """Every state neither final nor resting."""
+
+
+ANY = _Any()
+
+Source = StateDef | tuple[StateDef, ...] | _Any | None
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One line of the table."""
+
+    source: Source
+    on: EventDef
+    when: Guard
+    to: StateDef | _Stay
+    cap: Cap | None
+    label: str
+    origin: str  # the specification's section, or `extension: why`
+    sets: Mapping[str, Any]
+    waivable: bool = False
+
+
+def row(
+    source: Source,
+    on: EventDef,
+    when: Guard,
+    to: StateDef | _Stay,
+    cap: Cap | None,
+    label: str,
+    origin: str,
+    *,
+    sets: Mapping[str, Any] | None = None,
+    waivable: bool = False,
+) -> Row:
+    """from · on · when · to · cap · label · source; `sets` gives memory fields their new values."""
+    return Row(source, on, when, to, cap, label, origin, dict(sets or {}), waivable)
+
+
+def table(*rows: Row) -> tuple[Row, ...]:
+    """The rows, in the order in which they are read."""
+    return rows
+
+
+Pairs = tuple[tuple[Guard, EventDef], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Naming:
+    """How facts become events: first fit; every guard is evaluated and recorded."""
+
+    subject: Job
+    pairs: Pairs
+    version: int
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """Which event the machine itself makes happen in a state, over context and caps; no fit, no event."""
+
+    state: StateDef
+    pairs: Pairs
+    version: int
+
+
+def naming(subject: Job, *pairs: tuple[Guard, EventDef], version: int = 1) -> Naming:
+    """Names the events that a job's facts can become; the last pair is `otherwise`, which never names success."""
+    return Naming(subject, pairs, version)
+
+
+def computed(where: StateDef, *pairs: tuple[Guard, EventDef], version: int = 1) -> Computed:
+    """Names the events that a state brings about by itself."""
+    return Computed(where, pairs, version)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What an event changes in the context, as ops."""
+
+    on: EventDef
+    do: Callable[[Any, Any], Sequence[tuple[Any, ...]]]
+    version: int
+
+
+def fold(on: EventDef, do: Callable[[Any, Any], Sequence[tuple[Any, ...]]], *, version: int = 1) -> Fold:
+    """`do(context, data) -> ops`, pure."""
+    return Fold(on, do, version)

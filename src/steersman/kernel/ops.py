@@ -1,0 +1,81 @@
+"""The only way a context changes: ops that are recorded and applied.
+
+    ("set", field, value)          ("put", field, key, value)     ("drop", field, key)
+    ("add", field, number)         ("append", field, item)        a log: counted and digested, never rewritten
+    ("count", cap, n)              ("clear", cap)                 cap counters, kept apart from the context
+
+**Invariant:** applying the same ops to the same value gives the same value, for ever.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Any
+
+import msgspec
+
+from steersman.kernel.canonical import canonical
+
+Op = Sequence[Any]
+
+
+class Log(msgspec.Struct, frozen=True):
+    """A list that only grows, known by its length and rolling digest; its items are in the entries' ops."""
+
+    count: int = 0
+    digest: str = ""
+
+    def after(self, item: Any) -> "Log":
+        """The log with one more item."""
+        rolled = hashlib.sha256(self.digest.encode() + canonical(item)).hexdigest()
+        return Log(self.count + 1, rolled)
+
+
+def changed(context: Any, ops: Iterable[Op]) -> Any:
+    """A copy of a typed context with the ops applied; the given one is left alone."""
+    new = copy(context)
+    for op in ops:
+        name = op[1]
+        setattr(new, name, _value(getattr(new, name), op))
+    return new
+
+
+def changed_plain(context: dict[str, Any], ops: Iterable[Op]) -> dict[str, Any]:
+    """The same for a context as it is read back from the tape, whatever machine wrote it."""
+    new = dict(context)
+    for op in ops:
+        name = op[1]
+        value = new.get(name)
+        if op[0] == "append":
+            new[name] = msgspec.to_builtins(_value(Log(**value) if value else Log(), op))
+        else:
+            new[name] = _value(value, op)
+    return new
+
+
+def _value(old: Any, op: Op) -> Any:
+    match op[0]:
+        case "set":
+            return op[2]
+        case "add":
+            return (old or 0) + op[2]
+        case "append":
+            return old.after(op[2])
+        case "put":
+            return {**(old or {}), op[2]: op[3]}
+        case "drop":
+            return {k: v for k, v in (old or {}).items() if k != op[2]}
+        case other:
+            raise ValueError(f"unknown op {other!r}: this tape was written by a newer steersman")
+
+
+def tallied(counts: dict[str, int], ops: Iterable[Op]) -> dict[str, int]:
+    """Cap counters after their ops."""
+    new = dict(counts)
+    for op in ops:
+        if op[0] == "count":
+            new[op[1]] = new.get(op[1], 0) + op[2]
+        else:
+            for key in [k for k in new if k == op[1] or k.startswith(op[1] + ":")]:
+                del new[key]
+    return new

@@ -1,0 +1,236 @@
+"""A step becomes entries: what the runtime appends, computed here without a clock or a store."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from steersman.errors import DefinitionError
+from steersman.kernel.build import Machine
+from steersman.kernel.definition import Origin
+from steersman.kernel.replay import applied
+from steersman.kernel.snapshot import Item, Snapshot, state_hash
+from steersman.kernel.step import CHAIN, Happened, Planned, Refused, Taken, compute, step
+from steersman.kernel.tape import GENESIS, Entry, Retry, Sealed, sealed
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What surrounds a step: when, who, because of what, at what cost."""
+
+    at: int
+    actor: str = "steersman"
+    cause: str = ""
+    closes: tuple[str, ...] = ()
+    took: int | None = None
+    spent: dict[str, int] | None = None
+    retry: Retry | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Entries to append in one commit, and the run after them."""
+
+    entries: tuple[Sealed, ...]
+    snapshot: Snapshot
+    refused: Refused | None = None
+
+
+def create(
+    m: Machine,
+    run: str,
+    happened: Happened,
+    context: Any,
+    meta: Meta,
+    *,
+    root: str = "",
+    parent: str = "",
+    title: str = "",
+    epoch: int = 0,
+    budget: dict[str, int] | None = None,
+) -> Advance:
+    """A new run: its creation row, and whatever the machine computes from there."""
+    taken = step(m, None, happened, context)
+    if isinstance(taken, Refused):
+        raise DefinitionError(f"{m.name}: {taken.why}")
+    entry = Entry(
+        run=run,
+        seq=1,
+        at=meta.at,
+        kind="created",
+        prev=GENESIS,
+        actor=meta.actor,
+        event=happened.event.name,
+        event_version=happened.event.version,
+        data=happened.data,
+        guards=taken.guards,
+        to=taken.to,
+        planned=_items(run, 1, 1, taken.planned, meta.at),
+        spent=budget or {},
+        epoch=epoch,
+        definition=m.digest,
+        machine=m.name,
+        context=msgspec.to_builtins(taken.context),
+        context_version=m.context_version,
+        root=root or run,
+        parent=parent,
+        title=title,
+    )
+    stored = sealed(entry)
+    snapshot = applied(None, entry, stored.hash, taken.context, taken.tally)
+    return _onward(m, [stored], snapshot, meta)
+
+
+def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> Advance:
+    """One step with the computed ones that follow it; a refusal is an entry too."""
+    taken = step(m, snapshot, happened)
+    if isinstance(taken, Refused):
+        return refuse(snapshot, taken, meta)
+    stored, snapshot = _entry(snapshot, taken, meta)
+    return _onward(m, [stored], snapshot, meta)
+
+
+def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Advance:
+    """The entries of a waived guard."""
+    stored, snapshot = _entry(snapshot, taken, replace(meta, why=taken.waived), kind="override")
+    return _onward(m, [stored], snapshot, meta)
+
+
+def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
+    """Adds computed steps in the same commit, then the seal when the run has reached its outcome."""
+    for _ in range(CHAIN):
+        happened = compute(m, snapshot.context, snapshot.counts, snapshot.state)
+        if happened is None:
+            break
+        taken = step(m, snapshot, happened)
+        if isinstance(taken, Refused):
+            raise DefinitionError(f"{m.name}: in {snapshot.state} the machine computes {taken.event}, but {taken.why}")
+        stored, snapshot = _entry(snapshot, taken, Meta(meta.at))
+        entries.append(stored)
+    else:
+        raise DefinitionError(f"{m.name}: more than {CHAIN} computed steps in a row, last in {snapshot.state}")
+    where = m.states[snapshot.state]
+    if (where.resting or where.final) and snapshot.visit >= entries[0].entry.seq:
+        stored, snapshot = note(snapshot, Meta(meta.at), "sealed", state_hash=state_hash(snapshot))
+        entries.append(stored)
+    return Advance(tuple(entries), snapshot)
+
+
+def _entry(snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition") -> tuple[Sealed, Snapshot]:
+    seq = snapshot.seq + 1
+    visit = snapshot.visit if taken.stay else seq
+    happened = taken.happened
+    entry = Entry(
+        run=snapshot.run,
+        seq=seq,
+        at=meta.at if meta.at > snapshot.at else snapshot.at,
+        kind=kind,
+        prev=snapshot.hash,
+        actor=meta.actor,
+        cause=meta.cause,
+        source=taken.source,
+        event=happened.event.name,
+        event_version=happened.event.version,
+        data=happened.data,
+        guards=taken.guards,
+        to=taken.to,
+        stay=taken.stay,
+        ops=taken.ops,
+        counts=taken.counts,
+        planned=_items(snapshot.run, seq, visit, taken.planned, meta.at) if taken.planned else (),
+        closed=_closed(snapshot, taken, meta) if snapshot.items else (),
+        spent=meta.spent or {},
+        took=meta.took,
+        retry=meta.retry,
+        why=meta.why,
+    )
+    stored = sealed(entry)
+    return stored, applied(snapshot, entry, stored.hash, taken.context, taken.tally)
+
+
+def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
+    if taken.stay:
+        return meta.closes
+    left = tuple(i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes)
+    return meta.closes + left
+
+
+def _items(run: str, seq: int, visit: int, planned: Iterable[Planned], at: int) -> tuple[Item, ...]:
+    return tuple(
+        Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, due=_due(p, at), outlives=p.outlives)
+        for n, p in enumerate(planned, 1)
+    )
+
+
+def _due(p: Planned, at: int) -> int | None:
+    after = p.input.get("after_ms")
+    return at + after if after is not None else None
+
+
+def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:
+    """A refusal on tape: what was tried, why not, what is legal now; it changes nothing."""
+    stored, after = note(
+        snapshot, meta, "refused", event=refused.event, why=refused.why, guards=refused.guards, legal=refused.legal, source=snapshot.state
+    )
+    return Advance((stored,), after, refused)
+
+
+def note(snapshot: Snapshot, meta: Meta, kind: Any, **fields: Any) -> tuple[Sealed, Snapshot]:
+    """An entry that takes no row."""
+    closed = meta.closes if meta.closes else fields.pop("closed", ())
+    entry = Entry(
+        run=snapshot.run,
+        seq=snapshot.seq + 1,
+        at=max(meta.at, snapshot.at),
+        kind=kind,
+        prev=snapshot.hash,
+        actor=meta.actor,
+        cause=meta.cause,
+        closed=closed,
+        spent=meta.spent or {},
+        took=meta.took,
+        retry=meta.retry,
+        **({"why": meta.why} if meta.why and "why" not in fields else {}),
+        **fields,
+    )
+    stored = sealed(entry)
+    return stored, applied(snapshot, entry, stored.hash)
+
+
+def late(snapshot: Snapshot, meta: Meta, facts: Any) -> Advance:
+    """A result that came after its state was left: journaled, not folded."""
+    stored, after = note(snapshot, meta, "effect_finished", data=facts, late=True)
+    return Advance((stored,), after)
+
+
+def outcome(m: Machine, snapshot: Snapshot) -> str:
+    """The outcome a run has, or nothing."""
+    if snapshot.ended:
+        return snapshot.ended
+    where = m.states[snapshot.state]
+    if not (where.resting or where.final):
+        return ""
+    return str(getattr(snapshot.context, "outcome", None) or snapshot.state)
+
+
+def status(m: Machine, snapshot: Snapshot) -> str:
+    """One of the six words that every machine shows beside its own state."""
+    if snapshot.ended:
+        return "stopped"
+    kinds = {i.kind for i in snapshot.items.values()}
+    if kinds & {"effect", "child"} and not kinds & {"runtime"}:
+        return "working"
+    if "runtime" in kinds or "timer" in kinds:
+        gates = any(i.job == "budget" for i in snapshot.items.values())
+        return "waiting for you" if gates else "waiting until"
+    if "gate" in kinds:
+        return "waiting for you"
+    where = m.states[snapshot.state]
+    if where.resting or where.final:
+        return "done" if outcome(m, snapshot) in m.successes else "stopped"
+    return "waiting for you"
+
+
+__all__ = ["Advance", "Meta", "Origin", "advance", "create", "late", "note", "outcome", "overridden", "refuse", "status"]

@@ -1,0 +1,70 @@
+"""Everything a run is at one moment, as plain data: what `step` reads and what applying an entry gives."""
+
+from typing import Any
+
+import msgspec
+
+from steersman.kernel.canonical import digest_of
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job that is planned and not over: its id is `<run>:<seq>:<n>`."""
+
+    id: str
+    job: str
+    kind: str
+    key: str
+    input: dict[str, Any]
+    visit: int
+    attempt: int = 1
+    due: int | None = None
+    outlives: bool = False
+    retry: str = ""  # why there is a further attempt
+    hint: str = ""  # payload that the further attempt is given
+    parts: dict[str, Any] = {}  # noqa: RUF012  frozen: facts of the parts that are finished, never redone
+
+
+class Snapshot(msgspec.Struct, omit_defaults=True):
+    """A run after its entry number `seq`."""
+
+    run: str
+    machine: str
+    definition: str
+    state: str
+    context: Any
+    visit: int = 0  # the entry that entered this state
+    counts: dict[str, int] = {}
+    planned: tuple[str, ...] = ()  # keys already planned in this visit
+    items: dict[str, Item] = {}
+    budget: dict[str, int] = {}
+    seq: int = 0
+    hash: str = ""
+    at: int = 0
+    epoch: int = 0
+    root: str = ""
+    parent: str = ""
+    refused: int = 0
+    context_version: int = 1
+    ended: str = ""  # an outcome given from outside the table: canceled in place
+
+
+def state_hash(snapshot: Snapshot) -> str:
+    """One digest over the digests of the fields; a log counts by its rolling digest, however long it is."""
+    context = {name: digest_of(value) for name, value in fields(snapshot.context).items()}
+    rest = {
+        "state": snapshot.state,
+        "visit": snapshot.visit,
+        "counts": snapshot.counts,
+        "planned": snapshot.planned,
+        "items": snapshot.items,
+        "budget": snapshot.budget,
+        "definition": snapshot.definition,
+    }
+    return digest_of({"context": context, **{k: digest_of(v) for k, v in rest.items()}})
+
+
+def fields(context: Any) -> dict[str, Any]:
+    """A context's fields by name, typed or plain."""
+    if isinstance(context, dict):
+        return context
+    return {name: getattr(context, name) for name in context.__struct_fields__}

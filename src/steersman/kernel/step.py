@@ -1,0 +1,209 @@
+"""One step: `step(machine, snapshot, happened) -> Taken | Refused`, pure and total.
+
+An illegal event is an answer, not an exception. Nothing is executed here: the jobs that a step plans are values.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steersman.kernel.build import Machine, limit_of
+from steersman.kernel.definition import STAY, Cap, EventDef, Guard, Origin, Pairs, Row, StateDef
+from steersman.kernel.ops import Op, changed, tallied
+from steersman.kernel.snapshot import Snapshot
+
+CHAIN = 8  # computed events in a row; more is a loop that the check missed
+
+
+class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job that starts with this step: the commit that plans it counts as its start."""
+
+    job: str
+    kind: str
+    key: str
+    input: dict[str, Any]
+    outlives: bool = False
+    due: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event with what it carries and who caused it."""
+
+    event: EventDef
+    data: Any
+    origin: Origin
+    guards: dict[str, bool] | None = None  # what naming it has evaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A row was taken: what it changed and what it starts."""
+
+    row: Row
+    happened: Happened
+    source: str | None
+    to: str
+    stay: bool
+    guards: dict[str, bool]
+    ops: tuple[Op, ...]
+    counts: tuple[Op, ...]
+    context: Any
+    tally: dict[str, int]
+    planned: tuple[Planned, ...]
+    waived: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No row was taken: why, and what is legal now."""
+
+    event: str
+    why: str
+    guards: dict[str, bool]
+    legal: tuple[str, ...]
+
+
+def legal(m: Machine, state: str | None, origin: Origin | None = None) -> tuple[str, ...]:
+    """The events that have a row in this state, in the order of the table."""
+    return tuple(e for (s, e) in m.lookup if s == state and (origin is None or m.events[e].origin is origin))
+
+
+def name_facts(m: Machine, snapshot: Snapshot, job: str, facts: Any) -> Happened:
+    """Facts become the specification's event: the first guard that fits names it; all are evaluated."""
+    n = m.namings[job]
+    event, guards = _first_fit(m, snapshot.context, snapshot.counts, n.pairs, facts)
+    return Happened(event, facts, event.origin, guards)
+
+
+def compute(m: Machine, context: Any, counts: dict[str, int], state: str) -> Happened | None:
+    """The event that the machine itself brings about here, or None."""
+    c = m.computed.get(state)
+    if c is None:
+        return None
+    event, guards = _first_fit(m, context, counts, c.pairs, None)
+    if event is None:
+        return None
+    return Happened(event, event.carries(), Origin.MACHINE, guards)
+
+
+def _first_fit(m: Machine, context: Any, counts: dict[str, int], pairs: Pairs, data: Any) -> tuple[Any, dict[str, bool]]:
+    found = None
+    guards: dict[str, bool] = {}
+    for guard, event in pairs:
+        yes = holds(guard, context, data, counts)
+        guards[guard.name] = yes
+        if yes and found is None:
+            found = event
+    return found, guards
+
+
+def holds(guard: Guard, context: Any, data: Any, counts: dict[str, int]) -> bool:
+    """A guard's answer."""
+    if guard.cap is not None:
+        return _room(guard.cap, context, data, counts)
+    return guard.test(context, data) is True
+
+
+def _room(cap: Cap, context: Any, data: Any, counts: dict[str, int]) -> bool:
+    return counts.get(_cap_key(cap, context, data), 0) < limit_of(cap, context)
+
+
+def _cap_key(cap: Cap, context: Any, data: Any) -> str:
+    return cap.name if cap.per is None else f"{cap.name}:{cap.per(context, data)}"
+
+
+def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any = None) -> Taken | Refused:
+    """Takes the first row whose event, cap and guard fit; with no snapshot, a row that creates a run."""
+    state = snapshot.state if snapshot is not None else None
+    context = snapshot.context if snapshot is not None else context
+    counts = snapshot.counts if snapshot is not None else {}
+    event = happened.event
+    if happened.origin is not event.origin:
+        return _refuse(m, state, happened, f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}")
+    evaluated = dict(happened.guards) if happened.guards else {}
+    for r in m.lookup.get((state, event.name), ()):
+        if r.cap is not None and not _room(r.cap, context, happened.data, counts):
+            evaluated[f"room:{r.cap.name}"] = False
+            continue
+        yes = holds(r.when, context, happened.data, counts)
+        if r.when.name not in evaluated:
+            evaluated[r.when.name] = yes
+        if yes:
+            return _take(m, snapshot, r, happened, evaluated, context)
+    return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", evaluated)
+
+
+def _refuse(m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None) -> Refused:
+    return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state))
+
+
+def _take(m: Machine, snapshot: Snapshot | None, r: Row, h: Happened, guards: dict[str, bool], context: Any) -> Taken:
+    source = snapshot.state if snapshot is not None else None
+    stay = r.to is STAY
+    to = source if stay or not isinstance(r.to, StateDef) else r.to.name
+    assert to is not None  # noqa: S101  the build refuses a creation row that stays
+    ops = _ops(m, r, h, context)
+    counts = _counts(m, r, h, context)
+    new = changed(context, ops) if ops else context
+    tally = tallied(snapshot.counts if snapshot is not None else {}, counts) if counts else (snapshot.counts if snapshot is not None else {})
+    done = snapshot.planned if stay and snapshot is not None else ()
+    planned = work(m, to, new, tally, done)
+    return Taken(r, h, source, to, stay, guards, ops, counts, new, tally, planned)
+
+
+def _ops(m: Machine, r: Row, h: Happened, context: Any) -> tuple[Op, ...]:
+    f = m.folds.get(h.event.name)
+    ops: tuple[Op, ...] = tuple(f.do(context, h.data)) if f is not None else ()
+    if r.sets:
+        ops += tuple(("set", k, v) for k, v in r.sets.items())
+    return ops
+
+
+def _counts(m: Machine, r: Row, h: Happened, context: Any) -> tuple[Op, ...]:
+    ops: tuple[Op, ...] = tuple(("clear", cap) for cap in m.resets[h.event.name])
+    if r.cap is not None:
+        ops += (("count", _cap_key(r.cap, context, h.data), 1),)
+    return ops
+
+
+def work(m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]) -> tuple[Planned, ...]:
+    """The jobs of a state that this visit has not planned yet."""
+    planned = []
+    for d in m.states[state].work:
+        if not holds(d.when, context, None, counts):
+            continue
+        for key, given in d.plan(context):
+            full = f"{d.job.name}/{key}" if key else d.job.name
+            if full not in done:
+                planned.append(Planned(d.job.name, d.job.kind, full, given, d.job.outlives))
+    return tuple(planned)
+
+
+def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Refused:
+    """Waives the guard of one direct successor edge that its table allows to waive; never more than that."""
+    target = m.states.get(to)
+    edges = [r for (s, _), rows in m.lookup.items() if s == snapshot.state for r in rows if r.waivable and r.to is target]
+    why = _not_overridable(m, snapshot, to, reason, target, edges)
+    if why:
+        return Refused("override", why, {}, legal(m, snapshot.state))
+    r = edges[0]
+    ops = tuple(("set", k, v) for k, v in r.sets.items())
+    context = changed(snapshot.context, ops)
+    planned = work(m, to, context, snapshot.counts, ())
+    happened = Happened(r.on, None, r.on.origin)
+    waived = {r.when.name: False}
+    return Taken(r, happened, snapshot.state, to, False, waived, ops, (), context, snapshot.counts, planned, reason)  # noqa: FBT003
+
+
+def _not_overridable(m: Machine, snapshot: Snapshot, to: str, reason: str, target: StateDef | None, edges: list[Row]) -> str:
+    if not reason.strip():
+        return "an override needs a reason"
+    if target is None:
+        return f"{m.name} has no state {to}"
+    if target.final or target.resting:
+        return f"nobody is overridden into {to}: it has to be reached"
+    if not edges:
+        return f"{to} does not follow {snapshot.state} by an edge that may be waived"
+    return ""
