@@ -7,6 +7,7 @@
     ├── JournalError         the store cannot keep what we want kept
     │   ├── StaleError       another driver owns the run now: this write is void
     │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, not ours
+    │   ├── OverBudget       a reservation does not fit: nothing was written
     │   └── StoreFull        the disk is full, read-only or failing: nothing was written
     ├── WorkspaceError       git or the working tree said no
     └── UserError            the person can mend it: a wrong name, a broken configuration
@@ -51,6 +52,15 @@ class JournalError(SteersmanError):
 
 class StaleError(JournalError):
     """The run has moved on or belongs to another driver; nothing of this write was kept."""
+
+
+class OverBudget(JournalError):  # noqa: N818  a state of the budget, not an action that failed
+    """A reservation would pass a limit; `run` and `name` say which."""
+
+    def __init__(self, run: str, name: str) -> None:
+        super().__init__(f"the budget of run {run} has not enough {name} left")
+        self.run = run
+        self.name = name
 
 
 class StoreBroken(JournalError):  # noqa: N818  a state of the store, not an action that failed

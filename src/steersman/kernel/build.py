@@ -30,7 +30,7 @@ from steersman.kernel.laws import Law
 KERNEL_VERSION = 1
 SOURCES = {
     "effect": (Origin.EFFECT,),
-    "gate": (Origin.PERSON, Origin.TIMER),
+    "gate": (Origin.PERSON, Origin.GATE),
     "timer": (Origin.TIMER,),
     "child": (Origin.CHILD,),
 }

@@ -19,6 +19,7 @@ class Origin(Enum):
     """Who may make an event happen; everybody else is refused."""
 
     PERSON = "person"
+    GATE = "gate"  # a person, but only by answering the gate that asks
     EFFECT = "effect"
     TIMER = "timer"
     CHILD = "child"
@@ -105,13 +106,14 @@ class Job:
     version: int = 1
 
 
-class GateAnswer(msgspec.Struct, frozen=True):
-    """What a person said at a gate, about exactly which thing."""
+class GateAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person said, about exactly which thing; `text` is the payload of a longer message."""
 
     choice: str
-    person: str
-    digest: str
+    person: str = ""
+    digest: str = ""
     reason: str = ""
+    text: str = ""
     timed_out: bool = False
 
 

@@ -216,17 +216,16 @@ def outcome(m: Machine, snapshot: Snapshot) -> str:
 
 
 def status(m: Machine, snapshot: Snapshot) -> str:
-    """One of the six words that every machine shows beside its own state."""
+    """One of the six words that every machine shows beside its own state ('broken' is the store's to say)."""
     if snapshot.ended:
         return "stopped"
-    kinds = {i.kind for i in snapshot.items.values()}
-    if kinds & {"effect", "child"} and not kinds & {"runtime"}:
+    items = snapshot.items.values()
+    if any(i.kind in ("effect", "child") and i.due is None and not i.held for i in items):
         return "working"
-    if "runtime" in kinds or "timer" in kinds:
-        gates = any(i.job == "budget" for i in snapshot.items.values())
-        return "waiting for you" if gates else "waiting until"
-    if "gate" in kinds:
+    if any(i.kind == "gate" for i in items):
         return "waiting for you"
+    if items:
+        return "waiting until"
     where = m.states[snapshot.state]
     if where.resting or where.final:
         return "done" if outcome(m, snapshot) in m.successes else "stopped"

@@ -81,7 +81,7 @@ def _items(new: Snapshot, entry: Entry) -> None:
         items[item.id] = item
     new.items = items
     if entry.planned:
-        new.planned = (*new.planned, *(i.key for i in entry.planned if i.kind != "runtime"))
+        new.planned = (*new.planned, *(i.key for i in entry.planned))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: int = 1
     due: int | None = None
     outlives: bool = False
+    held: bool = False  # does not start before a budget gate is answered
     retry: str = ""  # why there is a further attempt
     hint: str = ""  # payload that the further attempt is given
     parts: dict[str, Any] = {}  # noqa: RUF012  frozen: facts of the parts that are finished, never redone

@@ -1,0 +1,5 @@
+"""The SQLite store, through apsw alone: another SQLite library opening the same file would drop its locks."""
+
+from steersman.adapters.sqlite.store import SqliteJournal
+
+__all__ = ["SqliteJournal"]

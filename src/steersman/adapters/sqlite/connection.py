@@ -1,0 +1,111 @@
+"""Opening a store: pragmas, schema, migrations, a patient and fair busy handler, errors in our own words."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from steersman.errors import JournalError, StoreBroken, StoreFull
+
+APPLICATION = 0x57EE5
+SCHEMA = 2
+PATIENCE = 30.0  # seconds a writer waits for its turn
+GROWN = 2 << 20  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
+
+
+def open_store(path: Path, *, create: bool = True) -> apsw.Connection:
+    """A connection to the store, its schema current; raises JournalError with the next step."""
+    new = not path.exists()
+    if new and not create:
+        raise StoreBroken(f"{path} is not there: nothing has been run here yet; start with `steersman run`")
+    with told(path):
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        db = apsw.Connection(str(path), flags=flags)
+        _configure(db)
+        _migrate(db, path)
+        _grow(db, path)
+        return db
+
+
+def _configure(db: apsw.Connection) -> None:
+    db.set_busy_handler(_turn())
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=OFF", "trusted_schema=OFF", "temp_store=MEMORY"):
+        db.execute(f"PRAGMA {pragma}").fetchall()
+    db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, _one())
+
+
+def _one() -> int:
+    import ctypes
+
+    _one.cell = ctypes.c_int(1)  # type: ignore[attr-defined]
+    return ctypes.addressof(_one.cell)  # type: ignore[attr-defined]
+
+
+def _turn():  # noqa: ANN202  a closure apsw calls
+    """Tries again every millisecond: SQLite's own back-off makes an occasional writer wait for seconds."""
+    since = 0.0
+
+    def handler(tries: int) -> bool:
+        nonlocal since
+        now = time.monotonic()
+        if tries == 0:
+            since = now
+        if now - since > PATIENCE:
+            return False
+        time.sleep(0.001)
+        return True
+
+    return handler
+
+
+def _migrate(db: apsw.Connection, path: Path) -> None:
+    version = db.pragma("user_version")
+    if version > SCHEMA:
+        raise StoreBroken(f"{path} was written by a newer steersman (schema {version}, this one knows {SCHEMA}): upgrade steersman")
+    if version == 0 and db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        raise StoreBroken(f"{path} is a database, but not one of steersman's: move it away or choose another state directory")
+    if version == SCHEMA:
+        return
+    with db:
+        for step in range(db.pragma("user_version") + 1, SCHEMA + 1):
+            db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
+            db.execute(f"PRAGMA user_version={step}")
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+def _grow(db: apsw.Connection, path: Path) -> None:
+    wal = Path(f"{path}-wal")
+    if wal.exists() and wal.stat().st_size >= GROWN:
+        return
+    with db:
+        db.execute("CREATE TABLE growth(filler)")
+        db.execute("INSERT INTO growth VALUES(zeroblob(?))", (GROWN,))
+        db.execute("DROP TABLE growth")
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """SQLite's errors in our words, each with the next step."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
+        raise StoreBroken(f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup") from error
+    except apsw.FullError as error:
+        raise StoreFull(f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept") from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, PermissionError, apsw.AuthError) as error:
+        raise StoreFull(f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only") from error
+    except (apsw.IOError, OSError) as error:
+        raise StoreFull(f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`") from error
+    except apsw.BusyError as error:
+        raise JournalError(f"{path} was busy for {PATIENCE:.0f} s: another program holds it; see `steersman doctor`") from error
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """Which file this is, so that a deleted or replaced store is noticed."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino

@@ -1,0 +1,86 @@
+"""Group commit: one thread that commits what many runs have ready, and lets other processes have their turn."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from steersman.ports.journal import Batch
+
+Done = Callable[[BaseException | None], None]
+HOLD = 0.005  # seconds of holding the lock before it is given up
+REST = 0.0015  # longer than a waiting writer's poll
+
+
+class GroupWriter:
+    """Takes batches from any thread; calls each one's `done` after its commit."""
+
+    def __init__(self, together: Callable[[Any, Any], None]) -> None:
+        self._together = together
+        self._queue: deque[tuple[Batch, Done]] = deque()
+        self._ready = threading.Condition()
+        self._closing = False
+        self._held = 0.0
+        self._thread = threading.Thread(target=self._work, name="steersman-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, batch: Batch, done: Done) -> None:
+        with self._ready:
+            self._queue.append((batch, done))
+            self._ready.notify()
+
+    def close(self) -> None:
+        """Commits what is waiting, then ends the thread."""
+        with self._ready:
+            self._closing = True
+            self._ready.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                while not self._queue and not self._closing:
+                    self._ready.wait()
+                if not self._queue:
+                    return
+            self._commit()
+
+    def _commit(self) -> None:
+        group: list[tuple[Done, BaseException | None]] = []
+        taken: list[Done] = []
+        started = time.monotonic()
+
+        def take() -> Batch | None:
+            if not self._queue or time.monotonic() - started > HOLD:
+                return None
+            batch, done = self._queue.popleft()
+            taken.append(done)
+            return batch
+
+        def report(error: BaseException | None) -> None:
+            group.append((taken[-1], error))
+
+        failure: BaseException | None = None
+        try:
+            self._together(take, report)
+        except BaseException as error:
+            failure = error
+        self._tell(group, taken, failure)
+        self._rest(time.monotonic() - started)
+
+    def _tell(self, group: list[tuple[Done, BaseException | None]], taken: list[Done], failure: BaseException | None) -> None:
+        if failure is None:
+            for done, error in group:
+                done(error)
+            return
+        if not taken and self._queue:  # the transaction could not even begin: the oldest is told, the next is tried
+            taken.append(self._queue.popleft()[1])
+        for done in taken:
+            done(failure)
+
+    def _rest(self, held: float) -> None:
+        self._held += held
+        if self._held > HOLD:
+            self._held = 0.0
+            time.sleep(REST)

@@ -1,0 +1,50 @@
+"""What the roles of the roundtable must answer with, and the JSON Schemas an agent is shown.
+
+**Invariant:** shapes only: the rules that join two fields are judged in `judges.reply`.
+"""
+
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+# A line of spaces is not a finding, hence the pattern.
+Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=r"\S")]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=50)]
+Word = Annotated[str, Meta(max_length=4000)]
+Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
+NO_COMMAND = "no command: absence of evidence is failure"
+
+
+class ReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The reviewer's verdict on a diff."""
+
+    nonce: str
+    decision: Literal["approve", "changes_requested"]
+    must_fix: Texts
+    nice_to_have: Texts
+    tests: Texts
+    security: Texts
+
+
+class TesterReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The commands a tester proposes beside the project's own checks."""
+
+    nonce: str
+    test_plan: Text
+    commands: Annotated[tuple[Words, ...], Meta(min_length=1, max_length=20)]
+    expected_results: Texts
+
+
+REPLIES: dict[str, type[msgspec.Struct]] = {"reviewer": ReviewerReply, "tester": TesterReply}
+
+
+@cache
+def reply_schema(contract: str) -> dict[str, Any]:
+    """The JSON Schema of one reply, without references, ready to be shown to an agent."""
+    _, components = msgspec.json.schema_components((REPLIES[contract],))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **components[REPLIES[contract].__name__],
+    }

@@ -1,0 +1,77 @@
+"""Where each key of a TOML text stands: the lines that Python's own reader does not keep.
+
+**Invariant:** total: of a text that is not TOML it says as much as it can see, and never raises.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+Key = tuple[str, ...]
+Lines = dict[Key, int]
+
+# One alternative per kind of token; strings come first so that nothing inside them is looked at.
+_TOKEN = re.compile(
+    r"""
+    (?P<text>\"{3}(?:[^"\\]++|\\.|\"{1,2}(?!\"))*+\"{3,5} | '{3}(?:[^']++|'{1,2}(?!'))*+'{3,5}
+           | "(?:[^"\\\n]++|\\.)*+" | '[^'\n]*+')
+  | (?P<comment>\#[^\n]*+) | (?P<newline>\n) | (?P<blank>[ \t\r]++)
+  | (?P<mark>[\[\]{}=,.]) | (?P<bare>[^\s\[\]{}=,.\#"']++) | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def toml_lines(text: str) -> Lines:
+    """Each table and key, as a path of names, with the number of the line it is on (from 1)."""
+    lines: Lines = {}
+    table: Key = ()
+    for number, is_header, names in _statements(text):
+        if is_header:
+            table = names
+        path = names if is_header else (*table, *names)
+        for length in range(1, len(path) + 1):
+            lines.setdefault(path[:length], number)
+    return lines
+
+
+def line_of(lines: Lines, path: tuple[str | int, ...]) -> int | None:
+    """The line of the nearest known key at or above a path; None for the file as a whole."""
+    names = tuple(str(p) for p in path)
+    for length in range(len(names), 0, -1):
+        if names[:length] in lines:
+            return lines[names[:length]]
+    return None
+
+
+def _statements(text: str) -> Iterator[tuple[int, bool, Key]]:
+    """Every table header and every left-hand side, with its line."""
+    number, depth, skipping = 1, 0, False
+    names: list[str] = []
+    for token in _TOKEN.finditer(text):
+        kind, word = str(token.lastgroup), token[0]
+        if kind == "mark" and word in "[{":
+            depth += 1
+        elif kind == "mark" and word in "]}":
+            depth = max(0, depth - 1)
+            if not skipping and depth == 0 and names:
+                yield number, True, tuple(names)
+                skipping = True
+        elif kind == "mark" and word == "=" and not skipping:
+            yield number, False, tuple(names)
+            skipping = True
+        elif kind in ("text", "bare") and not skipping:
+            names.append(_name(word))
+        elif kind == "newline" and (depth == 0 or not skipping):
+            skipping, depth = False, 0
+            names.clear()
+        number += word.count("\n")
+
+
+def _name(word: str) -> str:
+    if word.startswith('"'):
+        try:
+            return str(json.loads(word))
+        except ValueError:  # an escape that only TOML knows
+            return word.strip('"')
+    return word.strip("'")

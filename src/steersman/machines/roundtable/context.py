@@ -1,0 +1,219 @@
+"""What a roundtable run knows, and what each event changes in it.
+
+Texts are payload names. Lists that grow are logs. **Invariant:** nothing here decides a transition.
+"""
+
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.kernel.canonical import digest_of
+from steersman.kernel.definition import GateAnswer
+from steersman.kernel.ops import Log, Op
+
+
+class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's task, and the commit it starts from."""
+
+    task_ref: str
+    person: str = ""
+
+
+class Context(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The run's knowledge."""
+
+    # fixed at creation
+    mode: str
+    max_iterations: int = 3
+    repeated: str = "same_command"  # or same_failure
+    deliver: str = "branch"
+    target: str = ""
+    task_ref: str
+    config_ref: str = ""
+    base_commit: str = ""
+    base_tree: str = ""
+    # memory: set by rows, followed exactly by the check
+    phase: str = "proposal"
+    outcome: str | None = None
+    last_round_outcome: str | None = None
+    confirmation: str = "none"
+    workspace: str = "unprepared"
+    tester: str = "unasked"
+    discussion: str = "open"
+    handover: str = "none"
+    # what the rounds have brought
+    round: int = 0
+    commit: str = ""
+    tree: str = ""
+    patch_ref: str = ""
+    proposal_ref: str = ""
+    reviewer_notes_ref: str = ""
+    tester_notes_ref: str = ""
+    followup_ref: str = ""
+    contract: dict[str, Any] = {}
+    contract_digest: str = ""
+    confirmed_digest: str = ""
+    confirmed_by: str = ""
+    must_fix: list[dict[str, str]] = []
+    findings: dict[str, dict[str, Any]] = {}
+    commands_ref: str = ""
+    failed_commands: list[str] = []
+    failure_keys: list[str] = []
+    results_ref: str = ""
+    tests: int = 0
+    checks_passed: int = 0
+    delivered_ref: str = ""
+    delivered_commit: str = ""
+    detail_ref: str = ""
+    rounds: Log = Log()
+    followups: Log = Log()
+
+
+def proposed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "proposal_ref", e.text_ref),)
+
+
+def reviewer_discussed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "reviewer_notes_ref", e.text_ref),)
+
+
+def discussed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The discussion becomes a contract, bound by its digest: refs are keyed digests of the texts themselves."""
+    contract = {
+        "version": 1,
+        "source_round": c.followups.count + 1,
+        "task": c.task_ref,
+        "followup": c.followup_ref,
+        "core_plan": c.proposal_ref,
+        "reviewer_notes": c.reviewer_notes_ref,
+        "tester_notes": e.text_ref,
+        "base_tree": c.base_tree,
+    }
+    return (
+        ("set", "tester_notes_ref", e.text_ref),
+        ("set", "contract", contract),
+        ("set", "contract_digest", digest_of(contract)),
+    )
+
+
+def proposal_summarised(c: Context, _e: Any) -> tuple[Op, ...]:
+    summary = {"kind": "proposal", "round": c.followups.count + 1, "contract": c.contract_digest}
+    return (("append", "rounds", summary),)
+
+
+def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    """A follow-up starts afresh: iterations and failure memory, never budgets."""
+    said = {"choice": e.choice, "text": e.text, "person": e.person}
+    ops: tuple[Op, ...] = (
+        ("append", "followups", said),
+        ("set", "round", 0),
+        ("set", "must_fix", []),
+        ("set", "failed_commands", []),
+        ("set", "failure_keys", []),
+        ("set", "detail_ref", ""),
+    )
+    if e.text:
+        ops += (("set", "followup_ref", e.text),)
+    if e.choice == "approve":
+        ops += (("set", "confirmed_digest", c.contract_digest), ("set", "confirmed_by", e.person))
+    return ops
+
+
+def prepared(c: Context, e: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "commit", e.commit), ("set", "tree", e.tree)) if not c.commit else ()
+
+
+def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref),)
+
+
+def round_started(_c: Context, _e: Any) -> tuple[Op, ...]:
+    return (("add", "round", 1),)
+
+
+def built(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "commit", e.commit), ("set", "tree", e.tree), ("set", "patch_ref", e.patch_ref))
+
+
+def nothing_built(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
+    item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
+    return (("set", "must_fix", [*c.must_fix[:20], item]), _summary(c, "coder_changed_nothing"))
+
+
+def changes_requested(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    items = [{"id": i["id"], "text": i["text"]} for i in _items(e)]
+    return (("set", "must_fix", items), *_findings(c, items), _summary(c, "changes_requested"))
+
+
+def review_approved(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "must_fix", []), *_findings(c, []))
+
+
+def review_invalid(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.problems_ref),)
+
+
+def _items(e: AgentFacts) -> list[dict[str, str]]:
+    return list((e.reply or {}).get("must_fix", ()))
+
+
+def _findings(c: Context, items: list[dict[str, str]]) -> tuple[Op, ...]:
+    """A finding keeps its id over the rounds: opened, still open, fixed."""
+    now = {i["id"] for i in items}
+    gone = [(k, f) for k, f in c.findings.items() if f["state"] == "open" and k not in now]
+    ops: list[Op] = [("put", "findings", k, {**f, "state": "fixed", "fixed": c.round}) for k, f in gone]
+    for i in items:
+        known = c.findings.get(i["id"])
+        since = known["since"] if known else c.round
+        ops.append(("put", "findings", i["id"], {"text": i["text"], "state": "open", "since": since, "seen": c.round}))
+    return tuple(ops)
+
+
+def tester_answered(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "commands_ref", (e.reply or {}).get("commands_ref", "")),)
+
+
+def tester_invalid(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    item = {"id": "tester-reply", "text": e.problems_ref, "why": "the tester's reply did not fit its contract"}
+    return (("set", "must_fix", [item]), _summary(c, "tester_schema_invalid"))
+
+
+def checks_failed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
+    """Must-fix with the failed command and what it printed; this round's failures are remembered for the next."""
+    item = {"id": "checks", "text": e.first_ref, "why": "a check failed"}
+    return (
+        ("set", "must_fix", [item]),
+        ("set", "failed_commands", list(e.failed_commands)),
+        ("set", "failure_keys", list(e.failure_keys)),
+        *_results(e),
+        _summary(c, "test_failed"),
+    )
+
+
+def checks_stopped(c: Context, e: CheckFacts) -> tuple[Op, ...]:
+    return checks_failed(c, e)
+
+
+def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
+    return (("set", "must_fix", []), ("set", "failed_commands", []), *_results(e), _summary(c, "approved"))
+
+
+def _results(e: CheckFacts) -> tuple[Op, ...]:
+    return (("set", "results_ref", e.results_ref), ("set", "tests", e.tests), ("set", "checks_passed", e.passed))
+
+
+def _summary(c: Context, outcome: str) -> Op:
+    return ("append", "rounds", {"kind": "round", "round": c.round, "outcome": outcome, "tree": c.tree})
+
+
+def provider_failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref),)
+
+
+def delivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "delivered_ref", e.ref), ("set", "delivered_commit", e.commit))
+
+
+def delivery_failed(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref),)

@@ -1,0 +1,337 @@
+"""Roundtable: agents discuss a proposal, a person confirms it, then coder, reviewer and tester go round until the
+project's own checks pass on a reviewed tree, or a rule says stop.
+
+Two phases share the states plan, review and test. In the proposal phase nothing is edited; `finalize` then holds a
+gate, and only its approval (a confirming follow-up) leads into the implementation phase. There, a round is
+build → review → test; whatever sends it back goes through `iterate`, where iterations are counted. `finalize` is a
+resting state: the run has its outcome, and only a person's follow-up leaves it.
+
+Namings turn facts into the specification's events; precedence in `test` is schema_invalid > repeated > failed >
+blocked > passed, and absence of evidence is failure: no command, no test, a blocked rest are never `tests_passed`.
+"""
+
+from steersman.contracts.agent import PROVIDER_CLASSES
+from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.kernel.build import machine
+from steersman.kernel.definition import (
+    ANY,
+    STAY,
+    Cap,
+    EventDef,
+    Events,
+    GateAnswer,
+    Guard,
+    Origin,
+    State,
+    computed,
+    do,
+    effect,
+    event,
+    fold,
+    gate,
+    naming,
+    otherwise,
+    resting,
+    room,
+    row,
+    state,
+    table,
+)
+from steersman.kernel.laws import Before, Never, Only, Possible
+from steersman.machines.roundtable import context as ctx
+from steersman.machines.roundtable import work
+
+# ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
+
+PROPOSES = Guard("proposes", "executionMode=proposal", lambda c, _: c.phase == "proposal", reads=("phase",))
+IMPLEMENTS = Guard("implements", "operator confirm or implementation mode", lambda c, _: c.phase == "implementation", reads=("phase",))
+TO_PREPARE = Guard(
+    "to_prepare", "implementing in a tree that is not ready", lambda c, _: c.phase == "implementation" and c.workspace == "unprepared", reads=("phase", "workspace")
+)
+ANSWERED = Guard("answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",))
+AWAITS = Guard("awaits", "a proposal awaits the operator", lambda c, _: c.outcome == "await_operator_confirm", reads=("outcome",))
+ASKS_MERGE = Guard(
+    "asks_merge",
+    "an approved change is to be merged",
+    lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.handover == "none",
+    reads=("outcome", "deliver", "handover"),
+)
+HANDS_OVER = Guard(
+    "hands_over",
+    "an approved change may be handed over",
+    lambda c, _: c.outcome == "approved" and ((c.deliver == "branch" and c.handover == "none") or c.handover == "granted"),
+    reads=("outcome", "deliver", "handover"),
+)
+
+# ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PROPOSE = effect("propose", AgentFacts, "agent")
+DISCUSS_REVIEW = effect("discuss_review", AgentFacts, "agent")
+DISCUSS_TEST = effect("discuss_test", AgentFacts, "agent")
+PREPARE = effect("prepare", SetupFacts, "setup")
+IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
+REVIEW = effect("review", AgentFacts, "agent")
+ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
+RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
+CONFIRM = gate("confirm")
+MERGE = gate("merge")
+DELIVER = effect("deliver", DeliveryFacts, "deliver")
+
+
+class S(State):
+    intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
+    plan = state(
+        "The coder drafts a proposal, or the working tree is made ready.",
+        do(PROPOSE, work.propose, when=PROPOSES),
+        do(PREPARE, work.prepare, when=TO_PREPARE),
+    )
+    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement))
+    review = state(
+        "The reviewer discusses the proposal, or judges the change.",
+        do(DISCUSS_REVIEW, work.discuss_review, when=PROPOSES),
+        do(REVIEW, work.review, when=IMPLEMENTS),
+    )
+    test = state(
+        "The tester discusses the proposal, or names commands that steersman then runs beside the project's checks.",
+        do(DISCUSS_TEST, work.discuss_test, when=PROPOSES),
+        do(ASK_TESTER, work.ask_tester, when=IMPLEMENTS),
+        do(RUN_CHECKS, work.run_checks, when=ANSWERED),
+    )
+    iterate = state("A round did not suffice; iterations are counted here.")
+    finalize = resting(
+        "The run has its outcome.",
+        do(CONFIRM, work.ask_person, when=AWAITS),
+        do(MERGE, work.ask_merge, when=ASKS_MERGE),
+        do(DELIVER, work.deliver, when=HANDS_OVER),
+    )
+
+
+P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
+
+
+class E(Events):
+    task_received = event("A person gives a task.", P, ctx.TaskReceived)
+    task_followup_received = event("A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer)
+    aborted_by_operator = event("A person stops the run.", P, GateAnswer)
+    draft_proposal = event("The proposal phase begins.", M)
+    implementation_confirmed = event("The implementation phase begins.", M)
+    roundtable_reviewer = event("The coder has proposed.", X, AgentFacts)
+    roundtable_tester = event("The reviewer has discussed.", X, AgentFacts)
+    discussion_complete = event("The tester has discussed; the contract is bound.", X, AgentFacts)
+    await_operator_confirm = event("The proposal waits for the operator.", M)
+    workspace_ready = event("The working tree is set up.", X, SetupFacts)
+    setup_failed = event("The working tree could not be set up.", X, SetupFacts)
+    start_coder = event("A round begins.", M)
+    start_reviewer = event("The coder has changed the tree.", X, AgentFacts)
+    coder_changed_nothing = event("The coder left the tree as it was.", X, AgentFacts)
+    review_schema_invalid = event("The reviewer's reply breaks its contract.", X, AgentFacts)
+    review_changes_requested = event("The reviewer wants changes.", X, AgentFacts)
+    review_approved = event("The reviewer approves.", X, AgentFacts)
+    tester_replied = event("The tester has named its commands.", X, AgentFacts)
+    tester_schema_invalid = event("The tester's reply breaks its contract.", X, AgentFacts)
+    tester_command_blocked = event("Nothing failed, but commands were not allowed to run.", X, CheckFacts)
+    tests_failed = event("A check really failed.", X, CheckFacts)
+    repeated_test_failure = event("The same check failed as in the round before.", X, CheckFacts)
+    tests_passed = event("Every command ran on the current tree and passed.", X, CheckFacts)
+    max_iterations_reached = event("No iteration is left.", M)
+    provider_not_found = event("The agent's program is not installed.", X, AgentFacts)
+    provider_auth_error = event("The agent is not logged in.", X, AgentFacts)
+    provider_network_error = event("The agent's service cannot be reached.", X, AgentFacts)
+    provider_timeout = event("The agent took too long.", X, AgentFacts)
+    provider_rate_limited = event("The agent's service limits us.", X, AgentFacts)
+    provider_permission_denied = event("The agent was denied what it needs.", X, AgentFacts)
+    provider_invalid_request = event("The agent's service refuses the request.", X, AgentFacts)
+    provider_protocol_error = event("The agent answered in no known form.", X, AgentFacts)
+    provider_crashed = event("The agent broke down.", X, AgentFacts)
+    merge_granted = event("A person lets the change be merged.", Origin.GATE, GateAnswer)
+    merge_declined = event("A person keeps the change on its branch.", Origin.GATE, GateAnswer)
+    delivered = event("The change is handed over.", X, DeliveryFacts)
+    delivery_failed = event("The change could not be handed over.", X, DeliveryFacts)
+
+
+PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLASSES)
+
+# ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NEW_PROPOSAL = Guard("proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",))
+CONFIRMS = Guard(
+    "confirms",
+    "append mode: the operator confirms exactly the proposal that waits",
+    lambda c, e: e.choice == "approve" and c.outcome == "await_operator_confirm" and e.digest == c.contract_digest,
+)
+PREPARED = Guard(
+    "prepared", "implementation loop", lambda c, _: c.phase == "implementation" and c.workspace == "ready", reads=("phase", "workspace")
+)
+DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
+REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
+READY = Guard("ready", "the working tree is set up", lambda _, e: e.ready)
+CHANGED = Guard("changed", "coder completed", lambda c, e: not e.error and bool(e.tree) and e.tree != c.tree)
+UNCHANGED = Guard("unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree)
+APPROVES = Guard("approves", "reviewer decision=approve", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve")
+REQUESTS = Guard(
+    "requests_changes", "reviewer decision=changes_requested", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested"
+)
+NAMES_COMMANDS = Guard("names_commands", "the tester's reply names at least one command", lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0)
+FAILED = Guard("failed", "command result has real failures", lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0)
+REPEATED = Guard(
+    "repeated",
+    "same command failed as previous round",
+    lambda c, e: bool(set(e.failed_commands) & set(c.failed_commands))
+    if c.repeated == "same_command"
+    else bool(set(e.failure_keys) & set(c.failure_keys)),
+)
+BLOCKED = Guard("blocked", "all failures are blocked commands", lambda _, e: e.blocked > 0)
+PASSED = Guard("passed", "all commands pass", lambda c, e: e.passed > 0 and e.tests > 0 and e.tree == c.tree)
+GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
+DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
+
+
+def _error(name: str) -> Guard:
+    return Guard(name, f"the agent's error is {name}", lambda _, e: e.error == name)
+
+
+ERRORS = tuple((_error(e.name), e) for e in PROVIDER)
+
+ITERATIONS = Cap("iterations", "max_iterations", resets=(E.task_followup_received,))
+REMAIN = room("remain", "iterations remaining", ITERATIONS)
+
+APPROVED = Guard("approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",))
+FIRST_PROPOSED = Guard("first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",))
+UNCONFIRMED = Guard(
+    "unconfirmed", "a proposal was wanted and nobody confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation")
+)
+
+WORKING = (S.plan, S.build, S.review, S.test)
+AFRESH = {"outcome": None, "last_round_outcome": None, "workspace": "unprepared", "tester": "unasked", "discussion": "open", "handover": "none"}
+
+# fmt: off
+TABLE = table(
+    #   from         on                           when           to          cap         label                                               source
+    row(None,        E.task_received,             NEW_PROPOSAL,  S.intake,   None,       "init run context, emit event",                     "§2",  sets={"phase": "proposal"}),
+    row(None,        E.task_received,             otherwise,     S.intake,   None,       "init run context, emit event",                     "§2",  sets={"phase": "implementation"}),
+    row(S.finalize,  E.task_followup_received,    CONFIRMS,      S.intake,   None,       "append follow-up message",                         "§2",  sets={**AFRESH, "phase": "implementation", "confirmation": "given"}),
+    row(S.finalize,  E.task_followup_received,    otherwise,     S.intake,   None,       "append follow-up message",                         "§2",  sets=AFRESH),
+    row(S.intake,    E.draft_proposal,            otherwise,     S.plan,     None,       "run coder in proposal mode",                       "§2"),
+    row(S.plan,      E.roundtable_reviewer,       otherwise,     S.review,   None,       "run reviewer in discussion mode",                  "§2"),
+    row(S.review,    E.roundtable_tester,         otherwise,     S.test,     None,       "run tester in discussion mode",                    "§2"),
+    row(S.test,      E.discussion_complete,       otherwise,     STAY,       None,       "bind the discussion as a contract",                "extension: §4.1, an explicit discussion_complete", sets={"discussion": "complete"}),
+    row(S.test,      E.await_operator_confirm,    otherwise,     S.finalize, None,       "persist round summary",                            "§2",  sets={"outcome": "await_operator_confirm"}),
+    row(S.intake,    E.implementation_confirmed,  otherwise,     S.plan,     None,       "start implementation loop",                        "§2"),
+    row(S.plan,      E.workspace_ready,           otherwise,     STAY,       None,       "the tree is ready for the first round",            "extension: setup is a taped step of its own", sets={"workspace": "ready"}),
+    row(S.plan,      E.setup_failed,              otherwise,     S.finalize, None,       "stop: not a coder's round",                        "extension: setup has an outcome of its own", sets={"outcome": "setup_failed"}),
+    row(S.plan,      E.start_coder,               otherwise,     S.build,    ITERATIONS, "run coder impl",                                   "§2"),
+    row(S.build,     E.start_reviewer,            otherwise,     S.review,   None,       "run reviewer strict JSON",                         "§2"),
+    row(S.build,     E.coder_changed_nothing,     otherwise,     S.iterate,  None,       "set must-fix: the coder changed nothing",          "extension: no change is a failed round", sets={"last_round_outcome": "coder_changed_nothing"}),
+    row(S.review,    E.review_schema_invalid,     otherwise,     S.finalize, None,       "set outcome, stop run",                            "§2",  sets={"outcome": "review_schema_invalid"}),
+    row(S.review,    E.review_changes_requested,  otherwise,     S.iterate,  None,       "set must-fix list",                                "§2",  sets={"last_round_outcome": "review_changes_requested"}),
+    row(S.review,    E.review_approved,           otherwise,     S.test,     None,       "run tester strict JSON",                           "§2",  sets={"tester": "asked"}),
+    row(S.test,      E.tester_replied,            otherwise,     STAY,       None,       "run the commands beside the project's checks",     "extension: steersman runs the commands itself", sets={"tester": "answered"}),
+    row(S.test,      E.tester_schema_invalid,     otherwise,     S.iterate,  None,       "set must-fix list",                                "§2",  sets={"last_round_outcome": "tester_schema_invalid"}),
+    row(S.test,      E.tester_command_blocked,    otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "tester_command_blocked"}),
+    row(S.test,      E.tests_failed,              otherwise,     S.iterate,  None,       "set must-fix list with failed command + stderr",   "§2",  sets={"last_round_outcome": "test_failed"}),
+    row(S.test,      E.repeated_test_failure,     otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "repeated_test_failure"}),
+    row(S.test,      E.tests_passed,              otherwise,     S.finalize, None,       "clear must-fix, finalize approved",                "§2",  sets={"outcome": "approved"}),
+    row(S.iterate,   E.start_coder,               otherwise,     S.build,    ITERATIONS, "next round build",                                 "§2"),
+    row(ANY,         E.aborted_by_operator,       otherwise,     S.finalize, None,       "stop and persist canceled",                        "§2",  sets={"outcome": "canceled"}),
+    row(S.finalize,  E.aborted_by_operator,       AWAITS,        S.finalize, None,       "reject the proposal that waits",                   "extension: abort while a proposal awaits confirmation", sets={"outcome": "canceled"}),
+    row(ANY,         E.max_iterations_reached,    otherwise,     S.finalize, None,       "finalize best effort",                             "§2",  sets={"outcome": "max_iterations_reached"}),
+    *(row(WORKING,   e,                           otherwise,     S.finalize, None,       "stop with the provider's own outcome",             "extension: §4.2, §4.4, §4.5 and the other provider classes", sets={"outcome": e.name}) for e in PROVIDER),
+    row(S.finalize,  E.merge_granted,             otherwise,     STAY,       None,       "merge what was approved",                          "extension: merge goes through a gate bound to the tree", sets={"handover": "granted"}),
+    row(S.finalize,  E.merge_declined,            otherwise,     STAY,       None,       "leave the target alone",                           "extension: merge goes through a gate bound to the tree", sets={"handover": "declined"}),
+    row(S.finalize,  E.delivered,                 otherwise,     STAY,       None,       "note where the change is",                         "extension: delivery is a taped effect", sets={"handover": "done"}),
+    row(S.finalize,  E.delivery_failed,           otherwise,     STAY,       None,       "note why the change is not there",                 "extension: delivery is a taped effect", sets={"handover": "failed"}),
+)
+# fmt: on
+
+# ── Namings: how facts become events ────────────────────────────────────────────────────────────────────────────────
+
+NAMES = (
+    naming(PROPOSE, *ERRORS, (REPLIED, E.roundtable_reviewer), (otherwise, E.provider_protocol_error)),
+    naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
+    naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
+    naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
+    naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
+    naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
+    naming(ASK_TESTER, *ERRORS, (NAMES_COMMANDS, E.tester_replied), (otherwise, E.tester_schema_invalid)),
+    naming(
+        RUN_CHECKS,
+        (REPEATED, E.repeated_test_failure),
+        (FAILED, E.tests_failed),
+        (BLOCKED, E.tester_command_blocked),
+        (PASSED, E.tests_passed),
+        (otherwise, E.tests_failed),
+    ),
+    naming(CONFIRM, (Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject"), E.aborted_by_operator), (otherwise, E.task_followup_received)),
+    naming(MERGE, (GRANTED, E.merge_granted), (otherwise, E.merge_declined)),
+    naming(DELIVER, (DONE, E.delivered), (otherwise, E.delivery_failed)),
+)
+COMPUTES = (
+    computed(S.intake, (IMPLEMENTS, E.implementation_confirmed), (otherwise, E.draft_proposal)),
+    computed(S.plan, (PREPARED, E.start_coder)),
+    computed(S.test, (DISCUSSED, E.await_operator_confirm)),
+    computed(S.iterate, (REMAIN, E.start_coder), (otherwise, E.max_iterations_reached)),
+)
+FOLDS = (
+    fold(E.roundtable_reviewer, ctx.proposed),
+    fold(E.roundtable_tester, ctx.reviewer_discussed),
+    fold(E.discussion_complete, ctx.discussed),
+    fold(E.await_operator_confirm, ctx.proposal_summarised),
+    fold(E.task_followup_received, ctx.followed_up),
+    fold(E.workspace_ready, ctx.prepared),
+    fold(E.setup_failed, ctx.setup_failed),
+    fold(E.start_coder, ctx.round_started),
+    fold(E.start_reviewer, ctx.built),
+    fold(E.coder_changed_nothing, ctx.nothing_built),
+    fold(E.review_changes_requested, ctx.changes_requested),
+    fold(E.review_approved, ctx.review_approved),
+    fold(E.review_schema_invalid, ctx.review_invalid),
+    fold(E.tester_replied, ctx.tester_answered),
+    fold(E.tester_schema_invalid, ctx.tester_invalid),
+    fold(E.tests_failed, ctx.checks_failed),
+    fold(E.tester_command_blocked, ctx.checks_stopped),
+    fold(E.repeated_test_failure, ctx.checks_stopped),
+    fold(E.tests_passed, ctx.checks_passed),
+    *(fold(e, ctx.provider_failed) for e in PROVIDER),
+    fold(E.delivered, ctx.delivered),
+    fold(E.delivery_failed, ctx.delivery_failed),
+)
+LAWS = (
+    Only("outcome", "approved", by=(E.tests_passed,)),
+    Only("outcome", "canceled", by=(E.aborted_by_operator,)),
+    Before(S.build, then=S.finalize, when=APPROVED),
+    Before(S.review, then=S.finalize, when=APPROVED),
+    Before(S.test, then=S.finalize, when=APPROVED),
+    Never(S.build, when=PROPOSES),
+    Never(S.build, when=UNCONFIRMED),
+    Possible(S.finalize, when=APPROVED),
+    Possible(S.build, when=FIRST_PROPOSED),
+)
+
+MACHINE = machine(
+    "roundtable",
+    "Proposal discussion, the operator's confirmation, then rounds of coder, reviewer and tester.",
+    states=S,
+    events=E,
+    rows=TABLE,
+    context=ctx.Context,
+    namings=NAMES,
+    computes=COMPUTES,
+    folds=FOLDS,
+    laws=LAWS,
+    constants={"mode": ("proposal", "implementation"), "deliver": ("branch", "merge")},
+    memory={
+        "phase": ("proposal", "implementation"),
+        "outcome": (
+            None, "await_operator_confirm", "approved", "review_schema_invalid", "tester_command_blocked", "repeated_test_failure",
+            "max_iterations_reached", "canceled", "setup_failed", *PROVIDER_CLASSES,
+        ),
+        "last_round_outcome": (None, "coder_changed_nothing", "review_changes_requested", "tester_schema_invalid", "test_failed"),
+        "confirmation": ("none", "given"),
+        "workspace": ("unprepared", "ready"),
+        "tester": ("unasked", "asked", "answered"),
+        "discussion": ("open", "complete"),
+        "handover": ("none", "granted", "declined", "done", "failed"),
+    },
+    abort=E.aborted_by_operator,
+    successes=("approved",),
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""What each state of a roundtable asks for: inputs of jobs, as values. Nothing here decides when they run."""
+
+from typing import Any
+
+from steersman.machines.roundtable.context import Context
+
+
+def propose(c: Context) -> dict[str, Any]:
+    return _agent(c, "coder", "proposal", "propose", task=c.task_ref, followup=c.followup_ref, previous=c.proposal_ref)
+
+
+def discuss_review(c: Context) -> dict[str, Any]:
+    return _agent(c, "reviewer", "proposal", "discuss_review", task=c.task_ref, proposal=c.proposal_ref)
+
+
+def discuss_test(c: Context) -> dict[str, Any]:
+    return _agent(
+        c, "tester", "proposal", "discuss_test", task=c.task_ref, proposal=c.proposal_ref, review=c.reviewer_notes_ref
+    )
+
+
+def prepare(c: Context) -> dict[str, Any]:
+    return {"commit": c.commit or c.base_commit}
+
+
+def implement(c: Context) -> dict[str, Any]:
+    asked = _agent(
+        c,
+        "coder",
+        "implementation",
+        "implement",
+        task=c.task_ref,
+        followup=c.followup_ref,
+        plan=c.proposal_ref,
+        reviewer_notes=c.reviewer_notes_ref,
+        tester_notes=c.tester_notes_ref,
+    )
+    return {**asked, "writes": True, "must_fix": c.must_fix, "contract_digest": c.confirmed_digest}
+
+
+def review(c: Context) -> dict[str, Any]:
+    asked = _agent(c, "reviewer", "implementation", "review", task=c.task_ref, plan=c.proposal_ref, patch=c.patch_ref)
+    known = [{"id": k, "text": f["text"]} for k, f in c.findings.items() if f["state"] == "open"]
+    return {**asked, "contract": "reviewer", "must_fix": known}
+
+
+def ask_tester(c: Context) -> dict[str, Any]:
+    asked = _agent(c, "tester", "implementation", "ask_tester", task=c.task_ref, notes=c.tester_notes_ref, patch=c.patch_ref)
+    return {**asked, "contract": "tester"}
+
+
+def run_checks(c: Context) -> dict[str, Any]:
+    return {"commit": c.commit, "tree": c.tree, "commands": c.commands_ref}
+
+
+def ask_person(c: Context) -> dict[str, Any]:
+    return {
+        "digest": c.contract_digest,
+        "choices": ["approve", "rework", "reject"],
+        "shown": {"proposal": c.proposal_ref, "reviewer": c.reviewer_notes_ref, "tester": c.tester_notes_ref},
+    }
+
+
+def ask_merge(c: Context) -> dict[str, Any]:
+    return {"digest": c.tree, "choices": ["approve", "reject"], "shown": {"patch": c.patch_ref, "results": c.results_ref}}
+
+
+def deliver(c: Context) -> dict[str, Any]:
+    return {
+        "form": c.deliver,
+        "target": c.target,
+        "commit": c.commit,
+        "tree": c.tree,
+        "base": c.base_commit,
+        "task": c.task_ref,
+        "confirmed_by": c.confirmed_by,
+        "contract": c.confirmed_digest,
+        "results": c.results_ref,
+    }
+
+
+def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[str, Any]:
+    return {
+        "role": role,
+        "mode": mode,
+        "prompt": prompt,
+        "round": max(c.round, 1),
+        "commit": c.commit or c.base_commit,
+        "base": c.base_commit,
+        "texts": {name: ref for name, ref in texts.items() if ref},
+    }
