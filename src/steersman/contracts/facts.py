@@ -16,7 +16,9 @@ class AgentFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     reset_at: int | None = None
     text_ref: str = ""  # what the agent said; empty when it said nothing
     prompt_ref: str = ""
-    reply: dict[str, Any] | None = None  # the parsed reply, its texts replaced by payload names; None: not parsed
+    reply: dict[str, Any] | None = (
+        None  # the parsed reply, its texts replaced by payload names; None: not parsed
+    )
     problems_ref: str = ""
     provider: str = ""
     model: str = ""

@@ -27,7 +27,7 @@ _SHAPES = (
     (
         "private_key",
         "",
-        r"-----BEGIN[^\n-]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+(?:-----END[^\n-]{0,60}-----)?",
+        r"-----BEGIN[^\n-]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+(?:-----END[^\n-]{0,60}-----[A-Za-z0-9_-]*+)?",
     ),
     ("url", rf"://(?!{_MARKER}@)", r"[^\s/@:\"'<>]*+:[^\s/@\"'<>]++(?=@)"),
     (
@@ -62,8 +62,8 @@ _SECRETS = re.compile(f"{_MARKER}|{_ANY_SHAPE}")
 def redact(text: str, known: tuple[str, ...] = ()) -> str:
     """The text with secrets replaced by markers; `known` are exact values to hide too, such as a server's token."""
     values = [value for value in known if len(value) >= SHORTEST_KNOWN]
-    pattern = _with(values) if values else _SECRETS
-    return pattern.sub(_replaced, text)
+    hidden = _exactly(values).sub(_replaced, text) if values else text
+    return _SECRETS.sub(_replaced, hidden)
 
 
 def marker(kind: str, secret: str) -> str:
@@ -71,10 +71,10 @@ def marker(kind: str, secret: str) -> str:
     return f"[redacted:{kind}:{hashlib.sha256(_bytes(secret)).hexdigest()[:8]}]"
 
 
-def _with(values: list[str]) -> re.Pattern[str]:
+def _exactly(values: list[str]) -> re.Pattern[str]:
     encoded = [base64.b64encode(_bytes(value)).decode() for value in values]
     longest_first = sorted({*values, *encoded}, key=lambda v: (-len(v), v))
-    return re.compile(f"{_MARKER}|(?P<known>{'|'.join(map(re.escape, longest_first))})|{_ANY_SHAPE}")
+    return re.compile(f"{_MARKER}|(?P<known>{'|'.join(map(re.escape, longest_first))})")
 
 
 def _replaced(match: re.Match[str]) -> str:

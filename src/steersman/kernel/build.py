@@ -191,7 +191,12 @@ def _bad_fields(m: Machine) -> list[str]:
     fields = set(m.context.__struct_fields__)
     tracked = set(m.constants) | set(m.memory)
     problems = [f"{f} is declared but the context has no such field" for f in tracked if f not in fields]
-    problems += [f"guard '{g.name}' reads {f}, which is neither constant nor memory" for g in guards(m) for f in g.reads if f not in tracked]
+    problems += [
+        f"guard '{g.name}' reads {f}, which is neither constant nor memory"
+        for g in guards(m)
+        for f in g.reads
+        if f not in tracked
+    ]
     for s in m.states.values():
         problems += [
             f"work {d.job.name} of {s.name} depends on '{d.when.name}', which is not tracked: name what it reads"
@@ -200,7 +205,9 @@ def _bad_fields(m: Machine) -> list[str]:
         ]
     for cap in m.caps.values():
         if isinstance(cap.limit, str) and cap.limit not in fields:
-            problems.append(f"cap {cap.name} takes its limit from {cap.limit}, which the context does not have")
+            problems.append(
+                f"cap {cap.name} takes its limit from {cap.limit}, which the context does not have"
+            )
     return problems
 
 
@@ -284,4 +291,15 @@ def definition_digest(m: Machine) -> str:
     return digest_of(definition(m))[:16]
 
 
-__all__ = ["ANY", "KERNEL_VERSION", "Machine", "definition", "definition_digest", "guards", "limit_of", "machine", "part", "sources"]
+__all__ = [
+    "ANY",
+    "KERNEL_VERSION",
+    "Machine",
+    "definition",
+    "definition_digest",
+    "guards",
+    "limit_of",
+    "machine",
+    "part",
+    "sources",
+]

@@ -61,7 +61,10 @@ def _exits(m: Machine) -> Iterator[Finding]:
             if here.final and row.to is not STAY:
                 yield Finding("exit from a final state", f"{name} on {row.on.name} ('{row.label}')")
             if here.resting and row.to is not STAY and row.on.origin not in (Origin.PERSON, Origin.GATE):
-                yield Finding("exit from a resting state that nobody asked for", f"{name} on {row.on.name} ('{row.label}')")
+                yield Finding(
+                    "exit from a resting state that nobody asked for",
+                    f"{name} on {row.on.name} ('{row.label}')",
+                )
 
 
 def _open_groups(m: Machine) -> Iterator[Finding]:
@@ -69,7 +72,10 @@ def _open_groups(m: Machine) -> Iterator[Finding]:
         last = rows[-1]
         exact = m.events[event].origin is Origin.PERSON and bool(last.when.reads)
         if last.when is not otherwise and not exact:
-            yield Finding("guarded rows without otherwise", f"{name} on {event}: nothing says what happens when '{last.when.sentence}' is false")
+            yield Finding(
+                "guarded rows without otherwise",
+                f"{name} on {event}: nothing says what happens when '{last.when.sentence}' is false",
+            )
 
 
 def _unused(m: Machine) -> Iterator[Finding]:
@@ -81,7 +87,11 @@ def _unused(m: Machine) -> Iterator[Finding]:
 
 def _unabortable(m: Machine) -> Iterator[Finding]:
     for here in m.states.values() if m.abort is not None else ():
-        if not here.final and not here.resting and (here.name, m.abort.name if m.abort else "") not in m.lookup:
+        if (
+            not here.final
+            and not here.resting
+            and (here.name, m.abort.name if m.abort else "") not in m.lookup
+        ):
             yield Finding("state that cannot be aborted", here.name)
 
 
@@ -90,7 +100,9 @@ def _unanswered(graph: Graph) -> Iterator[Finding]:
     for u in graph.unanswered:
         if (u.node.state, u.event.name) not in seen:
             seen.add((u.node.state, u.event.name))
-            yield Finding("named event without a row", f"{u.event.name} in {u.node.state}", graph.path(u.node))
+            yield Finding(
+                "named event without a row", f"{u.event.name} in {u.node.state}", graph.path(u.node)
+            )
 
 
 def _unreachable(m: Machine, graph: Graph) -> Iterator[Finding]:
@@ -109,7 +121,10 @@ def _hidden(m: Machine, graph: Graph) -> Iterator[Finding]:
     for row in m.rows:
         if row not in graph.taken:
             where = ", ".join(str(s) for s in sources(row, tuple(m.states.values())))
-            yield Finding("row that is never taken", f"{where} on {row.on.name} when '{row.when.sentence}' ('{row.label}')")
+            yield Finding(
+                "row that is never taken",
+                f"{where} on {row.on.name} when '{row.when.sentence}' ('{row.label}')",
+            )
 
 
 def _dead_ends(m: Machine, graph: Graph) -> Iterator[Finding]:
@@ -185,7 +200,9 @@ def _laws(m: Machine, graph: Graph) -> Iterator[Finding]:
 def _in(node: Node, state: StateDef, when: Guard | None) -> bool:
     if node.state != state.name:
         return False
-    return when is None or when.test(SimpleNamespace(**dict(node.constants), **dict(node.memory)), None) is True
+    return (
+        when is None or when.test(SimpleNamespace(**dict(node.constants), **dict(node.memory)), None) is True
+    )
 
 
 def _never(law: Never, graph: Graph) -> Iterator[Finding]:

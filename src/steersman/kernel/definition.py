@@ -85,7 +85,9 @@ class Nothing(msgspec.Struct, frozen=True):
     """The payload of an event that says it all by its name."""
 
 
-def event(meaning: str, origin: Origin, carries: type[msgspec.Struct] = Nothing, *, version: int = 1, **more: Any) -> Any:
+def event(
+    meaning: str, origin: Origin, carries: type[msgspec.Struct] = Nothing, *, version: int = 1, **more: Any
+) -> Any:
     """Declares an event; its wire name is the attribute's name."""
     return EventDef(meaning, origin, carries, version, **more)
 

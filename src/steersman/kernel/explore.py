@@ -12,7 +12,18 @@ from types import SimpleNamespace
 from typing import Any
 
 from steersman.kernel.build import Machine
-from steersman.kernel.definition import STAY, Cap, EventDef, Guard, Job, Origin, Pairs, Row, StateDef, otherwise
+from steersman.kernel.definition import (
+    STAY,
+    Cap,
+    EventDef,
+    Guard,
+    Job,
+    Origin,
+    Pairs,
+    Row,
+    StateDef,
+    otherwise,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,16 @@ def _fitting(m: Machine, graph: Graph, node: Node, rows: tuple[Row, ...]) -> tup
     return fitting, False
 
 
-def _follow(m: Machine, graph: Graph, node: Node, event: EventDef, *, closes: Job | None, bounded: bool, sent: bool = False) -> Iterator[Edge]:
+def _follow(
+    m: Machine,
+    graph: Graph,
+    node: Node,
+    event: EventDef,
+    *,
+    closes: Job | None,
+    bounded: bool,
+    sent: bool = False,
+) -> Iterator[Edge]:
     rows, certain = _fitting(m, graph, node, m.lookup.get((node.state, event.name), ()))
     if not certain and not sent:
         graph.unanswered.append(Unanswered(node, event))
@@ -182,8 +202,14 @@ def _enter(m: Machine, node: Node, row: Row, *, closes: Job | None) -> Node:
     memory = tuple((n, row.sets.get(n, v)) for n, v in node.memory)
     kept = node.open if stay else frozenset(j for j in node.open if m.jobs[j].outlives)
     still = kept - {closes.name} if closes is not None else kept
-    moved = Node(state, node.constants, memory, _counted(m, node, row), still, node.planned if stay else frozenset())
-    fresh = {d.job.name for d in m.states[state].work if _answer(m, moved, d.when) and d.job.name not in moved.planned}
+    moved = Node(
+        state, node.constants, memory, _counted(m, node, row), still, node.planned if stay else frozenset()
+    )
+    fresh = {
+        d.job.name
+        for d in m.states[state].work
+        if _answer(m, moved, d.when) and d.job.name not in moved.planned
+    }
     return Node(state, moved.constants, memory, moved.counts, still | fresh, moved.planned | fresh)
 
 

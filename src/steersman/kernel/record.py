@@ -106,11 +106,15 @@ def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -
             break
         taken = step(m, snapshot, happened)
         if isinstance(taken, Refused):
-            raise DefinitionError(f"{m.name}: in {snapshot.state} the machine computes {taken.event}, but {taken.why}")
+            raise DefinitionError(
+                f"{m.name}: in {snapshot.state} the machine computes {taken.event}, but {taken.why}"
+            )
         stored, snapshot = _entry(snapshot, taken, Meta(meta.at))
         entries.append(stored)
     else:
-        raise DefinitionError(f"{m.name}: more than {CHAIN} computed steps in a row, last in {snapshot.state}")
+        raise DefinitionError(
+            f"{m.name}: more than {CHAIN} computed steps in a row, last in {snapshot.state}"
+        )
     where = m.states[snapshot.state]
     if (where.resting or where.final) and snapshot.visit >= entries[0].entry.seq:
         stored, snapshot = note(snapshot, Meta(meta.at), "sealed", state_hash=state_hash(snapshot))
@@ -172,7 +176,14 @@ def _due(p: Planned, at: int) -> int | None:
 def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:
     """A refusal on tape: what was tried, why not, what is legal now; it changes nothing."""
     stored, after = note(
-        snapshot, meta, "refused", event=refused.event, why=refused.why, guards=refused.guards, legal=refused.legal, source=snapshot.state
+        snapshot,
+        meta,
+        "refused",
+        event=refused.event,
+        why=refused.why,
+        guards=refused.guards,
+        legal=refused.legal,
+        source=snapshot.state,
     )
     return Advance((stored,), after, refused)
 
@@ -232,4 +243,16 @@ def status(m: Machine, snapshot: Snapshot) -> str:
     return "waiting for you"
 
 
-__all__ = ["Advance", "Meta", "Origin", "advance", "create", "late", "note", "outcome", "overridden", "refuse", "status"]
+__all__ = [
+    "Advance",
+    "Meta",
+    "Origin",
+    "advance",
+    "create",
+    "late",
+    "note",
+    "outcome",
+    "overridden",
+    "refuse",
+    "status",
+]

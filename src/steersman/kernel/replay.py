@@ -21,7 +21,13 @@ from steersman.kernel.step import Happened, Refused, Taken, compute, name_facts,
 from steersman.kernel.tape import GENESIS, Entry, read
 
 
-def applied(snapshot: Snapshot | None, entry: Entry, hash_: str, context: Any = None, counts: dict[str, int] | None = None) -> Snapshot:
+def applied(
+    snapshot: Snapshot | None,
+    entry: Entry,
+    hash_: str,
+    context: Any = None,
+    counts: dict[str, int] | None = None,
+) -> Snapshot:
     """The run after this entry. A driver that has just computed context and counts hands them in; a reader does not."""
     if snapshot is None:
         new = _created(entry)
@@ -107,7 +113,9 @@ def chain(rows: Iterable[Row], run: str) -> Iterator[tuple[Entry, str] | Bad]:
         prev, expected, at = stored, expected + 1, entry.at
 
 
-def _link(seq: int, body: bytes, stored: str, run: str, prev: str, expected: int, at: int) -> tuple[str | None, Entry | None]:
+def _link(
+    seq: int, body: bytes, stored: str, run: str, prev: str, expected: int, at: int
+) -> tuple[str | None, Entry | None]:
     if seq != expected:
         return f"entry {expected} is missing, the next one is {seq}", None
     if digest(body) != stored:
@@ -141,13 +149,17 @@ def typed(m: Machine, snapshot: Snapshot) -> Snapshot:
     while version < m.context_version:
         up = m.upcasts.get(version)
         if up is None:
-            raise ContractError(f"run {snapshot.run}: context version {version} has no upcaster; run `steersman machine migrate {snapshot.run}`")
+            raise ContractError(
+                f"run {snapshot.run}: context version {version} has no upcaster; run `steersman machine migrate {snapshot.run}`"
+            )
         context, version = up(context), version + 1
     new = copy(snapshot)
     try:
         new.context = msgspec.convert(context, m.context)
     except msgspec.ValidationError as error:
-        raise ContractError(f"run {snapshot.run}: its context does not fit machine {m.name}: {error}; run `steersman machine migrate {snapshot.run}`") from error
+        raise ContractError(
+            f"run {snapshot.run}: its context does not fit machine {m.name}: {error}; run `steersman machine migrate {snapshot.run}`"
+        ) from error
     new.context_version = version
     return new
 
@@ -191,8 +203,17 @@ def _again(m: Machine, snapshot: Snapshot | None, entry: Entry) -> Decision:
     if isinstance(again, Refused):
         return Decision(entry.seq, "different", again.why)
     recorded = (entry.source, entry.event, entry.guards, entry.to, plain(entry.ops), plain(entry.counts))
-    now = (again.source, happened.event.name, again.guards, again.to, plain(_told(again, before)), plain(again.counts))
-    return Decision(entry.seq, "same" if recorded == now else "different", "" if recorded == now else str(now))
+    now = (
+        again.source,
+        happened.event.name,
+        again.guards,
+        again.to,
+        plain(_told(again, before)),
+        plain(again.counts),
+    )
+    return Decision(
+        entry.seq, "same" if recorded == now else "different", "" if recorded == now else str(now)
+    )
 
 
 def _told(taken: Taken, before: Snapshot | None) -> Any:
@@ -214,7 +235,13 @@ def _happened(m: Machine, before: Snapshot | None, entry: Entry) -> Happened:
 def decision_hash(entries: Iterable[Entry]) -> str:
     """One digest over what was decided (from, event, guards, to) and the trees it was decided about."""
     told = [
-        [e.source, e.event, e.guards, e.to, (e.data or {}).get("tree", "") if isinstance(e.data, dict) else ""]
+        [
+            e.source,
+            e.event,
+            e.guards,
+            e.to,
+            (e.data or {}).get("tree", "") if isinstance(e.data, dict) else "",
+        ]
         for e in entries
         if e.kind in ("created", "transition", "override")
     ]

@@ -88,7 +88,9 @@ def compute(m: Machine, context: Any, counts: dict[str, int], state: str) -> Hap
     return Happened(event, event.carries(), Origin.MACHINE, guards)
 
 
-def _first_fit(m: Machine, context: Any, counts: dict[str, int], pairs: Pairs, data: Any) -> tuple[Any, dict[str, bool]]:
+def _first_fit(
+    m: Machine, context: Any, counts: dict[str, int], pairs: Pairs, data: Any
+) -> tuple[Any, dict[str, bool]]:
     found = None
     guards: dict[str, bool] = {}
     for guard, event in pairs:
@@ -121,7 +123,12 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
     counts = snapshot.counts if snapshot is not None else {}
     event = happened.event
     if happened.origin is not event.origin:
-        return _refuse(m, state, happened, f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}")
+        return _refuse(
+            m,
+            state,
+            happened,
+            f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}",
+        )
     evaluated = dict(happened.guards) if happened.guards else {}
     for r in m.lookup.get((state, event.name), ()):
         if r.cap is not None and not _room(r.cap, context, happened.data, counts):
@@ -135,11 +142,15 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
     return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", evaluated)
 
 
-def _refuse(m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None) -> Refused:
+def _refuse(
+    m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None
+) -> Refused:
     return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state))
 
 
-def _take(m: Machine, snapshot: Snapshot | None, r: Row, h: Happened, guards: dict[str, bool], context: Any) -> Taken:
+def _take(
+    m: Machine, snapshot: Snapshot | None, r: Row, h: Happened, guards: dict[str, bool], context: Any
+) -> Taken:
     source = snapshot.state if snapshot is not None else None
     stay = r.to is STAY
     to = source if stay or not isinstance(r.to, StateDef) else r.to.name
@@ -147,7 +158,11 @@ def _take(m: Machine, snapshot: Snapshot | None, r: Row, h: Happened, guards: di
     ops = _ops(m, r, h, context)
     counts = _counts(m, r, h, context)
     new = changed(context, ops) if ops else context
-    tally = tallied(snapshot.counts if snapshot is not None else {}, counts) if counts else (snapshot.counts if snapshot is not None else {})
+    tally = (
+        tallied(snapshot.counts if snapshot is not None else {}, counts)
+        if counts
+        else (snapshot.counts if snapshot is not None else {})
+    )
     done = snapshot.planned if stay and snapshot is not None else ()
     planned = work(m, to, new, tally, done)
     return Taken(r, h, source, to, stay, guards, ops, counts, new, tally, planned)
@@ -168,7 +183,9 @@ def _counts(m: Machine, r: Row, h: Happened, context: Any) -> tuple[Op, ...]:
     return ops
 
 
-def work(m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]) -> tuple[Planned, ...]:
+def work(
+    m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]
+) -> tuple[Planned, ...]:
     """The jobs of a state that this visit has not planned yet."""
     planned = []
     for d in m.states[state].work:
@@ -184,7 +201,13 @@ def work(m: Machine, state: str, context: Any, counts: dict[str, int], done: tup
 def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Refused:
     """Waives the guard of one direct successor edge that its table allows to waive; never more than that."""
     target = m.states.get(to)
-    edges = [r for (s, _), rows in m.lookup.items() if s == snapshot.state for r in rows if r.waivable and r.to is target]
+    edges = [
+        r
+        for (s, _), rows in m.lookup.items()
+        if s == snapshot.state
+        for r in rows
+        if r.waivable and r.to is target
+    ]
     why = _not_overridable(m, snapshot, to, reason, target, edges)
     if why:
         return Refused("override", why, {}, legal(m, snapshot.state))
@@ -194,10 +217,14 @@ def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Re
     planned = work(m, to, context, snapshot.counts, ())
     happened = Happened(r.on, None, r.on.origin)
     waived = {r.when.name: False}
-    return Taken(r, happened, snapshot.state, to, False, waived, ops, (), context, snapshot.counts, planned, reason)  # noqa: FBT003
+    return Taken(
+        r, happened, snapshot.state, to, False, waived, ops, (), context, snapshot.counts, planned, reason
+    )  # noqa: FBT003
 
 
-def _not_overridable(m: Machine, snapshot: Snapshot, to: str, reason: str, target: StateDef | None, edges: list[Row]) -> str:
+def _not_overridable(
+    m: Machine, snapshot: Snapshot, to: str, reason: str, target: StateDef | None, edges: list[Row]
+) -> str:
     if not reason.strip():
         return "an override needs a reason"
     if target is None:

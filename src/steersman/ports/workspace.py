@@ -28,7 +28,9 @@ class Workspace(Protocol):
         """Records what is in `path` now as a commit pinned under refs/steersman/<run>/ (untracked files included)."""
         ...
 
-    def deliver(self, run: str, commit: str, base: str, form: str, target: str | None, message: str) -> Delivery:
+    def deliver(
+        self, run: str, commit: str, base: str, form: str, target: str | None, message: str
+    ) -> Delivery:
         """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` (fast-forward or a
         merge commit; refuses with WorkspaceError when it conflicts)."""
         ...

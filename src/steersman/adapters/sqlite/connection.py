@@ -1,23 +1,23 @@
-"""Opening a store: pragmas, schema, migrations, a patient and fair busy handler, errors in our own words."""
+"""Opening a store: pragmas, schema, migrations, errors in our own words."""
 
+import ctypes
 import os
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
 import apsw
 
+from steersman.adapters.sqlite.turns import PATIENCE
 from steersman.errors import JournalError, StoreBroken, StoreFull
 
 APPLICATION = 0x57EE5
 SCHEMA = 2
-PATIENCE = 30.0  # seconds a writer waits for its turn
 GROWN = 2 << 20  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
 
 
-def open_store(path: Path, *, create: bool = True) -> apsw.Connection:
+def open_store(path: Path, busy: Callable[[int], bool], *, create: bool = True) -> apsw.Connection:
     """A connection to the store, its schema current; raises JournalError with the next step."""
     new = not path.exists()
     if new and not create:
@@ -25,49 +25,36 @@ def open_store(path: Path, *, create: bool = True) -> apsw.Connection:
     with told(path):
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         db = apsw.Connection(str(path), flags=flags)
-        _configure(db)
+        _configure(db, busy)
         _migrate(db, path)
         _grow(db, path)
         return db
 
 
-def _configure(db: apsw.Connection) -> None:
-    db.set_busy_handler(_turn())
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=OFF", "trusted_schema=OFF", "temp_store=MEMORY"):
+def _configure(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
+    db.set_busy_handler(busy)
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=OFF",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+    ):
         db.execute(f"PRAGMA {pragma}").fetchall()
-    db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, _one())
-
-
-def _one() -> int:
-    import ctypes
-
-    _one.cell = ctypes.c_int(1)  # type: ignore[attr-defined]
-    return ctypes.addressof(_one.cell)  # type: ignore[attr-defined]
-
-
-def _turn():  # noqa: ANN202  a closure apsw calls
-    """Tries again every millisecond: SQLite's own back-off makes an occasional writer wait for seconds."""
-    since = 0.0
-
-    def handler(tries: int) -> bool:
-        nonlocal since
-        now = time.monotonic()
-        if tries == 0:
-            since = now
-        if now - since > PATIENCE:
-            return False
-        time.sleep(0.001)
-        return True
-
-    return handler
+    on = ctypes.c_int(1)
+    db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
 
 
 def _migrate(db: apsw.Connection, path: Path) -> None:
     version = db.pragma("user_version")
     if version > SCHEMA:
-        raise StoreBroken(f"{path} was written by a newer steersman (schema {version}, this one knows {SCHEMA}): upgrade steersman")
+        raise StoreBroken(
+            f"{path} was written by a newer steersman (schema {version}, this one knows {SCHEMA}): upgrade steersman"
+        )
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        raise StoreBroken(f"{path} is a database, but not one of steersman's: move it away or choose another state directory")
+        raise StoreBroken(
+            f"{path} is a database, but not one of steersman's: move it away or choose another state directory"
+        )
     if version == SCHEMA:
         return
     with db:
@@ -94,15 +81,31 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
-        raise StoreBroken(f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup") from error
+        raise StoreBroken(
+            f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup"
+        ) from error
     except apsw.FullError as error:
-        raise StoreFull(f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept") from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, PermissionError, apsw.AuthError) as error:
-        raise StoreFull(f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only") from error
+        raise StoreFull(
+            f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept"
+        ) from error
+    except (
+        apsw.ReadOnlyError,
+        apsw.PermissionsError,
+        apsw.CantOpenError,
+        PermissionError,
+        apsw.AuthError,
+    ) as error:
+        raise StoreFull(
+            f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only"
+        ) from error
     except (apsw.IOError, OSError) as error:
-        raise StoreFull(f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`") from error
+        raise StoreFull(
+            f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`"
+        ) from error
     except apsw.BusyError as error:
-        raise JournalError(f"{path} was busy for {PATIENCE:.0f} s: another program holds it; see `steersman doctor`") from error
+        raise JournalError(
+            f"{path} was busy for {PATIENCE:.0f} s: another program holds it; see `steersman doctor`"
+        ) from error
 
 
 def identity(path: Path) -> tuple[int, int]:

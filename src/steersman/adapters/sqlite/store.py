@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import apsw
 import msgspec
 
 from steersman.adapters.sqlite.connection import identity, open_store, told
+from steersman.adapters.sqlite.turns import Turns
 from steersman.adapters.sqlite.writer import GroupWriter
 from steersman.errors import OverBudget, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Batch, BudgetRow, Gate, Head, Posted, Spend
@@ -36,7 +38,12 @@ class SqliteJournal:
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = Path(path)
-        self._write = open_store(self.path, create=create)
+        self._turns = _turns(self.path)
+        try:
+            self._write = open_store(self.path, self._turns.busy, create=create)
+        except BaseException:
+            self._turns.close()
+            raise
         self._lock = threading.RLock()
         self._identity = identity(self.path)
         self._reads: apsw.Connection | None = None
@@ -44,10 +51,10 @@ class SqliteJournal:
         self._writer: GroupWriter | None = None
 
     @property
-    def _read(self) -> apsw.Connection:
+    def _reader(self) -> apsw.Connection:
         if self._reads is None:
             with told(self.path):
-                self._reads = open_store(self.path, create=False)
+                self._reads = open_store(self.path, self._turns.busy, create=False)
         return self._reads
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -55,14 +62,8 @@ class SqliteJournal:
     def append(self, batch: Batch) -> None:
         """One commit on the calling thread."""
         self._files(batch)
-        with self._lock, self._telling():
-            self._begin()
-            try:
-                self._put(batch)
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
+        with self._transaction():
+            self._put(batch)
 
     def submit(self, batch: Batch, done: Callable[[BaseException | None], None]) -> None:
         """Joins the next group commit."""
@@ -71,39 +72,54 @@ class SqliteJournal:
             self._writer = GroupWriter(self._together)
         self._writer.submit(batch, done)
 
-    def _together(self, take: Callable[[], Batch | None], report: Callable[[BaseException | None], None]) -> None:
+    def _together(
+        self, take: Callable[[], Batch | None], report: Callable[[BaseException | None], None]
+    ) -> None:
         """One transaction for as many batches as `take` gives; a stale one fails alone."""
-        with self._lock, self._telling():
-            self._begin()
+        with self._transaction():
+            while (batch := take()) is not None:
+                self._write.execute("SAVEPOINT item")
+                try:
+                    self._put(batch)
+                except (StaleError, OverBudget) as error:
+                    self._write.execute("ROLLBACK TO item")
+                    report(error)
+                else:
+                    report(None)
+                self._write.execute("RELEASE item")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of it or nothing; afterwards whoever waits has a turn."""
+        with self._lock:
             try:
-                while (batch := take()) is not None:
-                    self._write.execute("SAVEPOINT item")
+                with told(self.path):
+                    self._begin()
                     try:
-                        self._put(batch)
-                    except (StaleError, OverBudget) as error:
-                        self._write.execute("ROLLBACK TO item")
-                        report(error)
-                    else:
-                        report(None)
-                    self._write.execute("RELEASE item")
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
+                        yield
+                        self._write.execute("COMMIT")
+                    except BaseException:
+                        self._undo()
+                        raise
+            except StoreFull as error:
+                if isinstance(error.__cause__, apsw.IOError):
+                    self._failed = str(error)  # a failed sync is never retried: what it covered is unknown
                 raise
+            self._turns.ended()
 
     def _begin(self) -> None:
         if self._failed:
             raise StoreFull(self._failed)
         if not self.path.exists() or identity(self.path) != self._identity:
-            raise StoreBroken(f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`")
+            raise StoreBroken(
+                f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`"
+            )
         self._write.execute("BEGIN IMMEDIATE")
+        self._turns.began()
 
     def _undo(self) -> None:
         if self._write.in_transaction:
             self._write.execute("ROLLBACK")
-
-    def _telling(self) -> Any:
-        return _Telling(self)
 
     def _put(self, b: Batch) -> None:
         h = b.head
@@ -114,7 +130,17 @@ class SqliteJournal:
             except apsw.ConstraintError as error:
                 raise StaleError(f"run {h.run} exists already") from error
         else:
-            values = (h.definition, h.state, h.status, h.outcome, h.seq, bytes.fromhex(h.hash), h.epoch, h.at, h.due)
+            values = (
+                h.definition,
+                h.state,
+                h.status,
+                h.outcome,
+                h.seq,
+                bytes.fromhex(h.hash),
+                h.epoch,
+                h.at,
+                h.due,
+            )
             run(UPDATE_HEAD, (*values, h.run, b.expect_seq, b.expect_epoch))
             if self._write.changes() != 1:
                 raise StaleError(f"run {h.run} has moved on: another driver owns it now")
@@ -134,7 +160,10 @@ class SqliteJournal:
             if self._write.changes() != 1:
                 raise StaleError(f"inbox item {posted} was taken already")
         for gate in b.gates:
-            run("INSERT OR IGNORE INTO gate VALUES(?, ?, ?, ?, '', '')", (gate.id, gate.run, gate.digest, _json(gate)))
+            run(
+                "INSERT OR IGNORE INTO gate VALUES(?, ?, ?, ?, '', '')",
+                (gate.id, gate.run, gate.digest, _json(gate)),
+            )
         for gate_id in b.closed:
             run("DELETE FROM gate WHERE id=?", (gate_id,))
         if b.definition is not None:
@@ -142,7 +171,10 @@ class SqliteJournal:
         if b.key is not None:
             run("INSERT OR IGNORE INTO payload_key VALUES(?, ?)", (b.head.root, b.key))
         for target, kind, body in b.posts:
-            run("INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)", (target, kind, _json(body), b.head.at))
+            run(
+                "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)",
+                (target, kind, _json(body), b.head.at),
+            )
         for spend in b.spends:
             self._spend(spend)
 
@@ -170,35 +202,28 @@ class SqliteJournal:
 
     def post(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
         """An external event, durable when this returns."""
-        with self._lock, self._telling():
-            self._begin()
-            try:
-                self._write.execute("INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)", (run, kind, _json(body), at))
-                posted = self._write.last_insert_rowid()
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
-            return posted
+        with self._transaction():
+            self._write.execute(
+                "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)", (run, kind, _json(body), at)
+            )
+            posted = self._write.last_insert_rowid()
+        return posted
 
     def answer(self, gate: str, digest: str, body: dict[str, Any], at: int) -> int | None:
         """One conditional write: the first answer wins, the loser gets None."""
-        with self._lock, self._telling():
-            self._begin()
-            try:
-                values = (body["choice"], body.get("person", ""), gate, digest)
-                self._write.execute("UPDATE gate SET answer=?, person=? WHERE id=? AND answer='' AND digest=?", values)
-                won = self._write.changes() == 1
-                if won:
-                    run = gate.split(":", 1)[0]
-                    body = {"gate": gate, **body}
-                    self._write.execute("INSERT INTO inbox(run, kind, body, at) VALUES(?, 'answer', ?, ?)", (run, _json(body), at))
-                posted = self._write.last_insert_rowid() if won else None
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
-            return posted
+        with self._transaction():
+            values = (body["choice"], body.get("person", ""), gate, digest)
+            self._write.execute(
+                "UPDATE gate SET answer=?, person=? WHERE id=? AND answer='' AND digest=?", values
+            )
+            won = self._write.changes() == 1
+            if won:
+                told_run, said = gate.split(":", 1)[0], _json({"gate": gate, **body})
+                self._write.execute(
+                    "INSERT INTO inbox(run, kind, body, at) VALUES(?, 'answer', ?, ?)", (told_run, said, at)
+                )
+            posted = self._write.last_insert_rowid()
+        return posted if won else None
 
     def pending(self, run: str) -> list[Posted]:
         sql = "SELECT id, run, kind, body, at FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
@@ -210,7 +235,10 @@ class SqliteJournal:
 
     def gates(self, run: str | None = None) -> list[Gate]:
         where, values = ("WHERE run=?", (run,)) if run else ("", ())
-        return [_gate(*row) for row in self._query(f"SELECT body, answer, person FROM gate {where} ORDER BY id", values)]  # noqa: S608  two constants
+        return [
+            _gate(*row)
+            for row in self._query(f"SELECT body, answer, person FROM gate {where} ORDER BY id", values)
+        ]  # noqa: S608  two constants
 
     def gate(self, gate: str) -> Gate | None:
         rows = self._query("SELECT body, answer, person FROM gate WHERE id=?", (gate,))
@@ -241,7 +269,9 @@ class SqliteJournal:
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         with told(self.path):
-            for seq, body, hash_ in self._read.execute("SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq", (run, after)):
+            for seq, body, hash_ in self._reader.execute(
+                "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq", (run, after)
+            ):
                 yield seq, _bytes(body), _hex(hash_)
 
     def snapshot(self, run: str) -> tuple[int, bytes] | None:
@@ -276,43 +306,33 @@ class SqliteJournal:
 
     def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._lock, told(self.path):
-            return self._read.execute(sql, values).fetchall()
+            return self._reader.execute(sql, values).fetchall()
 
     # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def prune(self, batch: Batch, root: str) -> int:
         """Payloads and key go in the commit that says so; their files after it."""
         refs = self.payload_refs(root)
-        with self._lock, self._telling():
-            self._begin()
-            try:
-                self._put(batch)
-                self._write.execute("DELETE FROM payload WHERE root=?", (root,))
-                self._write.execute("DELETE FROM payload_key WHERE root=?", (root,))
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
+        with self._transaction():
+            self._put(batch)
+            self._write.execute("DELETE FROM payload WHERE root=?", (root,))
+            self._write.execute("DELETE FROM payload_key WHERE root=?", (root,))
         for ref in refs:
             self._file(root, ref).unlink(missing_ok=True)
         return len(refs)
 
     def quarantine(self, run: str, why: str) -> None:
-        with self._lock, self._telling():
-            self._begin()
-            try:
-                self._write.execute("INSERT OR REPLACE INTO quarantine VALUES(?, ?, unixepoch() * 1000)", (run, why))
-                self._write.execute("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
+        with self._transaction():
+            self._write.execute(
+                "INSERT OR REPLACE INTO quarantine VALUES(?, ?, unixepoch() * 1000)", (run, why)
+            )
 
     def quarantined(self) -> dict[str, str]:
         return dict(self._query("SELECT run, why FROM quarantine"))
 
     def changed(self) -> int:
         with self._lock:
-            return int(self._read.pragma("data_version"))
+            return int(self._reader.pragma("data_version"))
 
     def close(self) -> None:
         if self._writer is not None:
@@ -321,26 +341,33 @@ class SqliteJournal:
         for db in (self._reads, self._write):
             if db is not None:
                 db.close()
+        self._turns.close()
 
 
-class _Telling:
-    """Turns SQLite's errors into ours and remembers a failing disk: a failed sync is never retried."""
-
-    def __init__(self, store: SqliteJournal) -> None:
-        self._store = store
-        self._told = told(store.path)
-
-    def __enter__(self) -> None:
-        self._told.__enter__()
-
-    def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
-        if isinstance(value, apsw.IOError):
-            self._store._failed = f"{self._store.path}: the disk failed ({value}); steersman writes no more: check the disk, then `steersman resume`"  # noqa: SLF001  its own helper
-        return self._told.__exit__(kind, value, trace)
+def _turns(path: Path) -> Turns:
+    with told(path):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return Turns(path)
 
 
 def _head_values(h: Head) -> tuple[Any, ...]:
-    return (h.run, h.root, h.parent, h.machine, h.definition, h.title, h.state, h.status, h.outcome, h.seq, bytes.fromhex(h.hash), h.epoch, h.created, h.at, h.due)
+    return (
+        h.run,
+        h.root,
+        h.parent,
+        h.machine,
+        h.definition,
+        h.title,
+        h.state,
+        h.status,
+        h.outcome,
+        h.seq,
+        bytes.fromhex(h.hash),
+        h.epoch,
+        h.created,
+        h.at,
+        h.due,
+    )
 
 
 def _head(row: tuple[Any, ...]) -> Head:

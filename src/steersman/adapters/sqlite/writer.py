@@ -1,4 +1,4 @@
-"""Group commit: one thread that commits what many runs have ready, and lets other processes have their turn."""
+"""Group commit: one thread that commits what many runs have ready."""
 
 import threading
 import time
@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from steersman.adapters.sqlite.turns import HOLD
 from steersman.ports.journal import Batch
 
 Done = Callable[[BaseException | None], None]
-HOLD = 0.005  # seconds of holding the lock before it is given up
-REST = 0.0015  # longer than a waiting writer's poll
 
 
 class GroupWriter:
@@ -21,7 +20,6 @@ class GroupWriter:
         self._queue: deque[tuple[Batch, Done]] = deque()
         self._ready = threading.Condition()
         self._closing = False
-        self._held = 0.0
         self._thread = threading.Thread(target=self._work, name="steersman-writer", daemon=True)
         self._thread.start()
 
@@ -67,20 +65,17 @@ class GroupWriter:
         except BaseException as error:
             failure = error
         self._tell(group, taken, failure)
-        self._rest(time.monotonic() - started)
 
-    def _tell(self, group: list[tuple[Done, BaseException | None]], taken: list[Done], failure: BaseException | None) -> None:
+    def _tell(
+        self, group: list[tuple[Done, BaseException | None]], taken: list[Done], failure: BaseException | None
+    ) -> None:
         if failure is None:
             for done, error in group:
                 done(error)
             return
-        if not taken and self._queue:  # the transaction could not even begin: the oldest is told, the next is tried
+        if (
+            not taken and self._queue
+        ):  # the transaction could not even begin: the oldest is told, the next is tried
             taken.append(self._queue.popleft()[1])
         for done in taken:
             done(failure)
-
-    def _rest(self, held: float) -> None:
-        self._held += held
-        if self._held > HOLD:
-            self._held = 0.0
-            time.sleep(REST)

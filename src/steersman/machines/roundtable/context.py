@@ -166,7 +166,14 @@ def _findings(c: Context, items: list[dict[str, str]]) -> tuple[Op, ...]:
     for i in items:
         known = c.findings.get(i["id"])
         since = known["since"] if known else c.round
-        ops.append(("put", "findings", i["id"], {"text": i["text"], "state": "open", "since": since, "seen": c.round}))
+        ops.append(
+            (
+                "put",
+                "findings",
+                i["id"],
+                {"text": i["text"], "state": "open", "since": since, "seen": c.round},
+            )
+        )
     return tuple(ops)
 
 
@@ -175,7 +182,11 @@ def tester_answered(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
 
 
 def tester_invalid(c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    item = {"id": "tester-reply", "text": e.problems_ref, "why": "the tester's reply did not fit its contract"}
+    item = {
+        "id": "tester-reply",
+        "text": e.problems_ref,
+        "why": "the tester's reply did not fit its contract",
+    }
     return (("set", "must_fix", [item]), _summary(c, "tester_schema_invalid"))
 
 
@@ -200,7 +211,11 @@ def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
 
 
 def _results(e: CheckFacts) -> tuple[Op, ...]:
-    return (("set", "results_ref", e.results_ref), ("set", "tests", e.tests), ("set", "checks_passed", e.passed))
+    return (
+        ("set", "results_ref", e.results_ref),
+        ("set", "tests", e.tests),
+        ("set", "checks_passed", e.passed),
+    )
 
 
 def _summary(c: Context, outcome: str) -> Op:

@@ -44,12 +44,27 @@ from steersman.machines.roundtable import work
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
 PROPOSES = Guard("proposes", "executionMode=proposal", lambda c, _: c.phase == "proposal", reads=("phase",))
-IMPLEMENTS = Guard("implements", "operator confirm or implementation mode", lambda c, _: c.phase == "implementation", reads=("phase",))
-TO_PREPARE = Guard(
-    "to_prepare", "implementing in a tree that is not ready", lambda c, _: c.phase == "implementation" and c.workspace == "unprepared", reads=("phase", "workspace")
+IMPLEMENTS = Guard(
+    "implements",
+    "operator confirm or implementation mode",
+    lambda c, _: c.phase == "implementation",
+    reads=("phase",),
 )
-ANSWERED = Guard("answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",))
-AWAITS = Guard("awaits", "a proposal awaits the operator", lambda c, _: c.outcome == "await_operator_confirm", reads=("outcome",))
+TO_PREPARE = Guard(
+    "to_prepare",
+    "implementing in a tree that is not ready",
+    lambda c, _: c.phase == "implementation" and c.workspace == "unprepared",
+    reads=("phase", "workspace"),
+)
+ANSWERED = Guard(
+    "answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",)
+)
+AWAITS = Guard(
+    "awaits",
+    "a proposal awaits the operator",
+    lambda c, _: c.outcome == "await_operator_confirm",
+    reads=("outcome",),
+)
 ASKS_MERGE = Guard(
     "asks_merge",
     "an approved change is to be merged",
@@ -59,7 +74,10 @@ ASKS_MERGE = Guard(
 HANDS_OVER = Guard(
     "hands_over",
     "an approved change may be handed over",
-    lambda c, _: c.outcome == "approved" and ((c.deliver == "branch" and c.handover == "none") or c.handover == "granted"),
+    lambda c, _: (
+        c.outcome == "approved"
+        and ((c.deliver == "branch" and c.handover == "none") or c.handover == "granted")
+    ),
     reads=("outcome", "deliver", "handover"),
 )
 
@@ -111,7 +129,9 @@ P, X, M = Origin.PERSON, Origin.EFFECT, Origin.MACHINE
 
 class E(Events):
     task_received = event("A person gives a task.", P, ctx.TaskReceived)
-    task_followup_received = event("A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer)
+    task_followup_received = event(
+        "A person follows up: confirms, asks for rework, or asks for more.", P, GateAnswer
+    )
     aborted_by_operator = event("A person stops the run.", P, GateAnswer)
     draft_proposal = event("The proposal phase begins.", M)
     implementation_confirmed = event("The implementation phase begins.", M)
@@ -153,36 +173,70 @@ PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLA
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-NEW_PROPOSAL = Guard("proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",))
+NEW_PROPOSAL = Guard(
+    "proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",)
+)
 CONFIRMS = Guard(
     "confirms",
     "append mode: the operator confirms exactly the proposal that waits",
-    lambda c, e: e.choice == "approve" and c.outcome == "await_operator_confirm" and e.digest == c.contract_digest,
+    lambda c, e: (
+        e.choice == "approve" and c.outcome == "await_operator_confirm" and e.digest == c.contract_digest
+    ),
 )
 PREPARED = Guard(
-    "prepared", "implementation loop", lambda c, _: c.phase == "implementation" and c.workspace == "ready", reads=("phase", "workspace")
+    "prepared",
+    "implementation loop",
+    lambda c, _: c.phase == "implementation" and c.workspace == "ready",
+    reads=("phase", "workspace"),
 )
-DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
+DISCUSSED = Guard(
+    "discussed",
+    "proposal complete",
+    lambda c, _: c.phase == "proposal" and c.discussion == "complete",
+    reads=("phase", "discussion"),
+)
 REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
 READY = Guard("ready", "the working tree is set up", lambda _, e: e.ready)
 CHANGED = Guard("changed", "coder completed", lambda c, e: not e.error and bool(e.tree) and e.tree != c.tree)
-UNCHANGED = Guard("unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree)
-APPROVES = Guard("approves", "reviewer decision=approve", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve")
-REQUESTS = Guard(
-    "requests_changes", "reviewer decision=changes_requested", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested"
+UNCHANGED = Guard(
+    "unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree
 )
-NAMES_COMMANDS = Guard("names_commands", "the tester's reply names at least one command", lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0)
-FAILED = Guard("failed", "command result has real failures", lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0)
+APPROVES = Guard(
+    "approves",
+    "reviewer decision=approve",
+    lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve",
+)
+REQUESTS = Guard(
+    "requests_changes",
+    "reviewer decision=changes_requested",
+    lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested",
+)
+NAMES_COMMANDS = Guard(
+    "names_commands",
+    "the tester's reply names at least one command",
+    lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0,
+)
+FAILED = Guard(
+    "failed",
+    "command result has real failures",
+    lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0,
+)
 REPEATED = Guard(
     "repeated",
     "same command failed as previous round",
-    lambda c, e: bool(set(e.failed_commands) & set(c.failed_commands))
-    if c.repeated == "same_command"
-    else bool(set(e.failure_keys) & set(c.failure_keys)),
+    lambda c, e: (
+        bool(set(e.failed_commands) & set(c.failed_commands))
+        if c.repeated == "same_command"
+        else bool(set(e.failure_keys) & set(c.failure_keys))
+    ),
 )
 BLOCKED = Guard("blocked", "all failures are blocked commands", lambda _, e: e.blocked > 0)
 PASSED = Guard("passed", "all commands pass", lambda c, e: e.passed > 0 and e.tests > 0 and e.tree == c.tree)
-GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
+GRANTED = Guard(
+    "granted",
+    "the operator approves this very tree",
+    lambda c, e: e.choice == "approve" and e.digest == c.tree,
+)
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
 
 
@@ -195,14 +249,28 @@ ERRORS = tuple((_error(e.name), e) for e in PROVIDER)
 ITERATIONS = Cap("iterations", "max_iterations", resets=(E.task_followup_received,))
 REMAIN = room("remain", "iterations remaining", ITERATIONS)
 
-APPROVED = Guard("approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",))
-FIRST_PROPOSED = Guard("first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",))
+APPROVED = Guard(
+    "approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",)
+)
+FIRST_PROPOSED = Guard(
+    "first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",)
+)
 UNCONFIRMED = Guard(
-    "unconfirmed", "a proposal was wanted and nobody confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation")
+    "unconfirmed",
+    "a proposal was wanted and nobody confirmed one",
+    lambda c, _: c.mode == "proposal" and c.confirmation == "none",
+    reads=("mode", "confirmation"),
 )
 
 WORKING = (S.plan, S.build, S.review, S.test)
-AFRESH = {"outcome": None, "last_round_outcome": None, "workspace": "unprepared", "tester": "unasked", "discussion": "open", "handover": "none"}
+AFRESH = {
+    "outcome": None,
+    "last_round_outcome": None,
+    "workspace": "unprepared",
+    "tester": "unasked",
+    "discussion": "open",
+    "handover": "none",
+}
 
 # fmt: off
 TABLE = table(
@@ -250,8 +318,20 @@ NAMES = (
     naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
     naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
-    naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
+    naming(
+        IMPLEMENT,
+        *ERRORS,
+        (CHANGED, E.start_reviewer),
+        (UNCHANGED, E.coder_changed_nothing),
+        (otherwise, E.provider_protocol_error),
+    ),
+    naming(
+        REVIEW,
+        *ERRORS,
+        (APPROVES, E.review_approved),
+        (REQUESTS, E.review_changes_requested),
+        (otherwise, E.review_schema_invalid),
+    ),
     naming(ASK_TESTER, *ERRORS, (NAMES_COMMANDS, E.tester_replied), (otherwise, E.tester_schema_invalid)),
     naming(
         RUN_CHECKS,
@@ -261,7 +341,11 @@ NAMES = (
         (PASSED, E.tests_passed),
         (otherwise, E.tests_failed),
     ),
-    naming(CONFIRM, (Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject"), E.aborted_by_operator), (otherwise, E.task_followup_received)),
+    naming(
+        CONFIRM,
+        (Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject"), E.aborted_by_operator),
+        (otherwise, E.task_followup_received),
+    ),
     naming(MERGE, (GRANTED, E.merge_granted), (otherwise, E.merge_declined)),
     naming(DELIVER, (DONE, E.delivered), (otherwise, E.delivery_failed)),
 )

@@ -6,7 +6,9 @@ from steersman.machines.roundtable.context import Context
 
 
 def propose(c: Context) -> dict[str, Any]:
-    return _agent(c, "coder", "proposal", "propose", task=c.task_ref, followup=c.followup_ref, previous=c.proposal_ref)
+    return _agent(
+        c, "coder", "proposal", "propose", task=c.task_ref, followup=c.followup_ref, previous=c.proposal_ref
+    )
 
 
 def discuss_review(c: Context) -> dict[str, Any]:
@@ -15,7 +17,13 @@ def discuss_review(c: Context) -> dict[str, Any]:
 
 def discuss_test(c: Context) -> dict[str, Any]:
     return _agent(
-        c, "tester", "proposal", "discuss_test", task=c.task_ref, proposal=c.proposal_ref, review=c.reviewer_notes_ref
+        c,
+        "tester",
+        "proposal",
+        "discuss_test",
+        task=c.task_ref,
+        proposal=c.proposal_ref,
+        review=c.reviewer_notes_ref,
     )
 
 
@@ -39,13 +47,23 @@ def implement(c: Context) -> dict[str, Any]:
 
 
 def review(c: Context) -> dict[str, Any]:
-    asked = _agent(c, "reviewer", "implementation", "review", task=c.task_ref, plan=c.proposal_ref, patch=c.patch_ref)
+    asked = _agent(
+        c, "reviewer", "implementation", "review", task=c.task_ref, plan=c.proposal_ref, patch=c.patch_ref
+    )
     known = [{"id": k, "text": f["text"]} for k, f in c.findings.items() if f["state"] == "open"]
     return {**asked, "contract": "reviewer", "must_fix": known}
 
 
 def ask_tester(c: Context) -> dict[str, Any]:
-    asked = _agent(c, "tester", "implementation", "ask_tester", task=c.task_ref, notes=c.tester_notes_ref, patch=c.patch_ref)
+    asked = _agent(
+        c,
+        "tester",
+        "implementation",
+        "ask_tester",
+        task=c.task_ref,
+        notes=c.tester_notes_ref,
+        patch=c.patch_ref,
+    )
     return {**asked, "contract": "tester"}
 
 
@@ -62,7 +80,11 @@ def ask_person(c: Context) -> dict[str, Any]:
 
 
 def ask_merge(c: Context) -> dict[str, Any]:
-    return {"digest": c.tree, "choices": ["approve", "reject"], "shown": {"patch": c.patch_ref, "results": c.results_ref}}
+    return {
+        "digest": c.tree,
+        "choices": ["approve", "reject"],
+        "shown": {"patch": c.patch_ref, "results": c.results_ref},
+    }
 
 
 def deliver(c: Context) -> dict[str, Any]:
