@@ -8,6 +8,7 @@ import base64
 import hashlib
 import re
 
+_PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
 SHORTEST_KNOWN = 6  # a shorter value would tear holes into words that only contain it
 
 _MARKER = r"\[redacted:[a-z_]+:[0-9a-f]{8}\]"
@@ -21,13 +22,12 @@ _NAME = r"[aApPsStT](?i:(?<=p)assw(?:or)?d|(?<=p)assphrase|(?<=p)wd|(?<=p)rivate
 _QUOTE = r"\\{0,3}[\"']"  # also as it looks inside a JSON string
 _VALUE = r"[^\s\"'`,;&()\[\]{}<>|\\]"
 
-# (kind, what stays in front, the secret). Runs are possessive and reach to the end of their alphabet: nothing
-# is tried twice, and nothing next to a marker can look like a secret afterwards.
+# (kind, what stays in front, the secret). Runs are possessive, so that nothing is tried twice.
 _SHAPES = (
     (
         "private_key",
         "",
-        r"-----BEGIN[^\n-]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+(?:-----END[^\n-]{0,60}-----[A-Za-z0-9_-]*+)?",
+        r"-----BEGIN[^\n-]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+(?:-----END[^\n-]{0,60}-----)?",
     ),
     ("url", rf"://(?!{_MARKER}@)", r"[^\s/@:\"'<>]*+:[^\s/@\"'<>]++(?=@)"),
     (
@@ -63,7 +63,11 @@ def redact(text: str, known: tuple[str, ...] = ()) -> str:
     """The text with secrets replaced by markers; `known` are exact values to hide too, such as a server's token."""
     values = [value for value in known if len(value) >= SHORTEST_KNOWN]
     hidden = _exactly(values).sub(_replaced, text) if values else text
-    return _SECRETS.sub(_replaced, hidden)
+    for _ in range(_PASSES):
+        before, hidden = hidden, _SECRETS.sub(_replaced, hidden)
+        if hidden == before:
+            break
+    return hidden
 
 
 def marker(kind: str, secret: str) -> str:

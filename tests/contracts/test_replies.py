@@ -1,0 +1,30 @@
+"""The reply contracts and what an agent is shown of them."""
+
+import msgspec
+import pytest
+
+from steersman.contracts import replies
+
+
+@pytest.mark.parametrize("contract", replies.REPLIES)
+def test_schema(contract):
+    """Each schema is closed, names every field as required and needs no reference to be read."""
+    schema = replies.reply_schema(contract)
+    assert schema["additionalProperties"] is False
+    assert sorted(schema["required"]) == sorted(schema["properties"])
+    assert b"$ref" not in msgspec.json.encode(schema)
+    assert "nonce" in schema["properties"]
+
+
+def test_bounds_are_shown():
+    """The agent is told the bounds it will be held to."""
+    commands = replies.reply_schema("tester")["properties"]["commands"]
+    assert (commands["minItems"], commands["maxItems"]) == (1, 20)
+    assert (commands["items"]["minItems"], commands["items"]["maxItems"]) == (1, 64)
+
+
+def test_frozen():
+    """A reply cannot be changed after it was judged."""
+    reply = replies.TesterReply(nonce="n", test_plan="p", commands=(("x",),), expected_results=())
+    with pytest.raises(AttributeError):
+        reply.test_plan = "other"

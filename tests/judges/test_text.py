@@ -1,0 +1,90 @@
+"""Outside text is kept whole and shown harmless."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.judges.text import clip, decode, printable, well_formed
+
+SHOWN = {
+    "colour": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+    "backspace": ("FAILED\b\b", "FAILED\\x08\\x08"),
+    "return": ("FAILED\rPASSED", "FAILED\\x0dPASSED"),
+    "title": ("\x1b]0;t\x07", "\\x1b]0;t\\x07"),
+    "eight bit": ("\x9d0;t\x9c", "\\x9d0;t\\x9c"),
+    "bidi": ("a\u202eb\u2066", "a\\u202eb\\u2066"),
+    "zero width": ("\u200b\u2060\ufeff", "\\u200b\\u2060\\ufeff"),
+    "tags": ("\U000e0041", "\\U000e0041"),
+    "surrogate": ("\udcff", "\\udcff"),
+    "separator": ("a\u2028b", "a\\u2028b"),
+    "plain": ("tab\tline\nemoji 🚀 é 你好 [red]x[/]", "tab\tline\nemoji 🚀 é 你好 [red]x[/]"),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SHOWN.values(), ids=SHOWN.keys())
+def test_printable(text, expected):
+    """What a terminal would obey is written out; what people read stays."""
+    assert printable(text) == expected
+
+
+def test_storm():
+    """A few marks on a letter are a language; more are an attack on the lines above."""
+    assert printable("e\u0301\u0302") == "e\u0301\u0302"
+    assert printable("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
+
+
+@given(st.text(st.characters()))
+def test_printable_is_harmless(text):
+    """Nothing that controls, hides or reorders is left, and doing it twice changes nothing."""
+    shown = printable(text)
+    assert not {unicodedata.category(c) for c in shown if c not in "\t\n"} & {"Cc", "Cs", "Zl", "Zp"}
+    assert not any(
+        unicodedata.bidirectional(c) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+        for c in shown
+    )
+    assert printable(shown) == shown
+    shown.encode()
+
+
+def test_every_format_character():
+    """All format characters Unicode has are written out."""
+    hidden = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Cf"]
+    left = [f"{ord(c):x}" for c in hidden if printable(c) == c]
+    assert left == []
+
+
+def test_clip():
+    """Never longer than asked, and a cut is visible."""
+    assert clip("abc", 3) == "abc"
+    assert clip("abcd", 3) == "ab…"
+    assert clip("abcd", 1) == "…"
+    assert clip("abcd", 0) == ""
+
+
+@given(st.binary())
+def test_decode(data):
+    """Any bytes become text that can be encoded again; good UTF-8 is itself."""
+    text = decode(data)
+    text.encode()
+    try:
+        assert text == data.decode()
+    except UnicodeDecodeError:
+        assert "\\x" in text
+
+
+def test_decode_surrogate_bytes():
+    """Surrogates written as bytes are escaped, not revived."""
+    assert decode(b"a\xed\xa0\x80\xff") == "a\\xed\\xa0\\x80\\xff"
+
+
+@given(st.text(st.characters()))
+def test_well_formed(text):
+    """Lone surrogates never survive."""
+    well_formed(text).encode()
+
+
+def test_well_formed_keeps_text():
+    """Good text is itself."""
+    assert well_formed("né\udcff") == "né\\udcff"
