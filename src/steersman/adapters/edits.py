@@ -1,0 +1,135 @@
+"""The edits of a script, made to real files below one directory.
+
+**Invariant:** never outside the directory and never through a link: every part of a path is opened by itself,
+without following.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+from steersman.contracts.agent import ProviderClass
+from steersman.contracts.script import Edit
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK a pipe would make us wait
+
+
+class EditRefused(Exception):  # noqa: N818  an answer to the caller, not a fault of ours
+    """An edit that cannot be made, with the provider class that says so."""
+
+    def __init__(self, error_class: ProviderClass, message: str) -> None:
+        super().__init__(message)
+        self.error_class: ProviderClass = error_class
+
+
+def target(edit: Edit) -> tuple[str, str]:
+    """What an edit does and to which path."""
+    for verb in ("write", "append", "delete", "replace"):
+        path = getattr(edit, verb)
+        if path is not None:
+            return verb, path
+    raise EditRefused("provider_invalid_request", "an edit without write, append, delete or replace")
+
+
+def unfit_path(path: str) -> str | None:
+    """Why a path may not be edited, or None."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        return "is not a plain relative path below the working directory"
+    if any(part.casefold() == ".git" for part in parts):
+        return "is part of git's own files"
+    if any(ord(c) < 32 or ord(c) == 127 for c in path) or any(len(p.encode()) > 255 for p in parts):
+        return "is not a usable file name"
+    return None
+
+
+def apply_edits(root: str, edits: Sequence[Edit]) -> None:
+    """Makes the edits in order; the first that cannot be made raises EditRefused, the ones before it stay."""
+    with _opened(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as top:
+        for edit in edits:
+            verb, path = target(edit)
+            if (reason := unfit_path(path)) is not None:
+                raise EditRefused("provider_permission_denied", f"{path!r} {reason}")
+            try:
+                _apply(top, verb, path, edit)
+            except OSError as error:
+                raise _refused(path, error) from None
+
+
+def _apply(top: int, verb: str, path: str, edit: Edit) -> None:
+    *folders, name = path.split("/")
+    with _folder(top, folders, make=verb in ("write", "append")) as folder:
+        match verb:
+            case "delete":
+                os.unlink(name, dir_fd=folder)
+            case "write":
+                _fill(folder, name, os.O_WRONLY | os.O_CREAT, edit.text or "")
+            case "append":
+                _add(folder, name, edit.text or "")
+            case _:
+                _replace(folder, name, path, edit)
+
+
+def _fill(folder: int, name: str, flags: int, text: str) -> None:
+    with _regular(folder, name, flags) as file:
+        os.ftruncate(file, 0)  # only now that it is known to be a file
+        _put(file, text)
+
+
+def _add(folder: int, name: str, text: str) -> None:
+    with _regular(folder, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as file:
+        _put(file, text)
+
+
+def _replace(folder: int, name: str, path: str, edit: Edit) -> None:
+    with _regular(folder, name, os.O_RDONLY) as file, os.fdopen(os.dup(file), "rb") as reader:
+        old = reader.read().decode("utf-8", "surrogateescape")
+    find = edit.find or ""
+    if old.count(find) != 1 or not find:
+        raise EditRefused(
+            "provider_invalid_request", f"{path!r}: the text to replace is there {old.count(find)} times"
+        )
+    _fill(folder, name, os.O_WRONLY, old.replace(find, edit.with_ or ""))
+
+
+def _put(file: int, text: str) -> None:
+    with os.fdopen(os.dup(file), "wb") as writer:
+        writer.write(text.encode("utf-8", "surrogateescape"))
+
+
+@contextlib.contextmanager
+def _folder(top: int, names: Sequence[str], *, make: bool) -> Iterator[int]:
+    with contextlib.ExitStack() as opened:
+        here = top
+        for name in names:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=here)
+            here = opened.enter_context(_opened(os.open(name, _DIRECTORY, dir_fd=here)))
+        yield here
+
+
+@contextlib.contextmanager
+def _regular(folder: int, name: str, flags: int) -> Iterator[int]:
+    with _opened(os.open(name, flags | _FILE, 0o644, dir_fd=folder)) as file:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.ENXIO, "not a regular file")
+        yield file
+
+
+@contextlib.contextmanager
+def _opened(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _refused(path: str, error: OSError) -> EditRefused:
+    """A missing file is a mistake of the script; links, devices and rights are a denial."""
+    missing = error.errno in (errno.ENOENT, errno.EISDIR)
+    kind: ProviderClass = "provider_invalid_request" if missing else "provider_permission_denied"
+    return EditRefused(kind, f"{path!r}: {error.strerror}; links are not followed")
