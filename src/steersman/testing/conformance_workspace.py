@@ -1,0 +1,221 @@
+"""What every adapter of the `Workspace` port has to do; a test module inherits the suite and supplies two fixtures.
+
+    class TestMine(WorkspaceConformance):
+        @pytest.fixture
+        def workspace(self, tmp_path): ...   # over a repository with `README` = "hello\\n" committed on a branch
+
+**Invariant:** speaks to the adapter through the port alone; the working trees are ordinary directories.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from steersman.contracts.workspace import Base, Change, Checkout
+from steersman.errors import WorkspaceError
+from steersman.ports.workspace import Workspace
+
+RUN = "260101-abcdef"
+
+
+class WorkspaceConformance:
+    """One claim of the port per method; `workspace` comes from the inheriting class."""
+
+    @pytest.fixture
+    def base(self, workspace: Workspace) -> Base:
+        """The commit that a run starts from."""
+        return workspace.base(None)
+
+    def start(self, workspace: Workspace, base: Base, run: str = RUN, effect: str = "1:1") -> Path:
+        """A tree of the run at its base."""
+        return Path(workspace.checkout(run, base.commit, f"{run}:{effect}", 1).path)
+
+    def edit(self, workspace: Workspace, base: Base, text: str, run: str = RUN) -> Change:
+        """A recorded change of README."""
+        tree = self.start(workspace, base, run)
+        (tree / "README").write_text(text)
+        return workspace.capture(run, str(tree), base.commit, "work")
+
+    def test_a_good_repository_has_no_problem(self, workspace: Workspace) -> None:
+        """Nothing stands in the way of a run."""
+        assert workspace.problem() is None
+
+    def test_reading_the_base_changes_nothing(self, workspace: Workspace) -> None:
+        """The base is a clean commit on a branch, read the same way twice, by branch name too."""
+        base = workspace.base(None)
+        assert base.branch is not None
+        assert not base.dirty
+        assert workspace.base(None) == workspace.base(base.branch) == base
+
+    @pytest.mark.parametrize("ref", ["no-such-branch", "-x", "--help", "a b", "HEAD^9"])
+    def test_a_missing_base_is_an_error(self, workspace: Workspace, ref: str) -> None:
+        """A name that means no commit is refused with the next step."""
+        with pytest.raises(WorkspaceError, match="there is no commit called"):
+            workspace.base(ref)
+
+    def test_a_checkout_holds_the_commit(self, workspace: Workspace, base: Base) -> None:
+        """A new tree has the files of the commit and says that it is fresh."""
+        checkout = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
+        assert checkout == Checkout(checkout.path, base.commit, base.tree, fresh=True)
+        assert Path(checkout.path, "README").read_text() == "hello\n"
+
+    def test_a_repeated_checkout_is_the_same(self, workspace: Workspace, base: Base) -> None:
+        """The same request gives the same answer and makes nothing new."""
+        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
+        assert workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1) == first
+
+    def test_an_untouched_tree_serves_the_next_effect(self, workspace: Workspace, base: Base) -> None:
+        """A later effect gets the kept tree, already set up."""
+        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
+        second = workspace.checkout(RUN, base.commit, f"{RUN}:2:1", 1)
+        assert (second.path, second.fresh) == (first.path, False)
+
+    @pytest.mark.parametrize("name", ["README", "untracked"])
+    def test_a_half_edited_tree_is_never_reused(self, workspace: Workspace, base: Base, name: str) -> None:
+        """After an attempt that edited, added or removed something the next one gets another tree."""
+        first = self.start(workspace, base)
+        (first / name).write_text("half")
+        second = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 2)
+        assert (second.path != str(first), second.fresh) == (True, True)
+        assert not first.exists()
+        assert sorted(os.listdir(second.path)) == [".git", "README"]
+
+    def test_effects_planned_together_never_share_a_tree(self, workspace: Workspace, base: Base) -> None:
+        """Two effects of one step get a tree each, and the second does not remove the first one's."""
+        one, two = self.start(workspace, base, effect="1:1"), self.start(workspace, base, effect="1:2")
+        (one / "README").write_text("one")
+        three = self.start(workspace, base, effect="1:3")
+        assert len({one, two, three}) == 3
+        assert (one / "README").read_text() == "one"
+
+    def test_runs_never_share_a_tree(self, workspace: Workspace, base: Base) -> None:
+        """Each run has trees of its own."""
+        assert self.start(workspace, base, "run-a") != self.start(workspace, base, "run-b")
+
+    def test_a_capture_records_everything_that_changed(self, workspace: Workspace, base: Base) -> None:
+        """Edited, new and deleted files are in the change, with their lines counted."""
+        tree = self.start(workspace, base)
+        (tree / "README").unlink()
+        (tree / "new").write_text("1\n2\n")
+        change = workspace.capture(RUN, str(tree), base.commit, "work")
+        assert (change.files, change.added, change.removed) == (("README", "new"), 2, 1)
+        assert "+1\n+2\n" in change.patch
+        assert change.tree != base.tree
+
+    def test_the_same_tree_gives_the_same_commit(self, workspace: Workspace, base: Base) -> None:
+        """Recording is a function of content and parent: twice, in another run, under another label."""
+        first = self.edit(workspace, base, "new\n")
+        assert self.edit(workspace, base, "new\n") == first
+        assert self.edit(workspace, base, "new\n", "other-run") == first
+
+    def test_a_capture_without_changes_is_empty(self, workspace: Workspace, base: Base) -> None:
+        """An untouched tree is recorded as the tree of its base, with no files and no patch."""
+        change = workspace.capture(RUN, str(self.start(workspace, base)), base.commit, "work")
+        assert (change.tree, change.files, change.patch) == (base.tree, (), "")
+
+    def test_a_recorded_change_can_be_checked_out(self, workspace: Workspace, base: Base) -> None:
+        """What was captured comes back exactly, in the tree it was made in or, when that is gone, in a new one."""
+        change = self.edit(workspace, base, "new\n")
+        kept = workspace.checkout(RUN, change.commit, f"{RUN}:2:1", 1)
+        assert (kept.fresh, kept.tree) == (False, change.tree)
+        workspace.remove(RUN)
+        again = workspace.checkout(RUN, change.commit, f"{RUN}:2:1", 1)
+        assert Path(again.path, "README").read_text() == "new\n"
+
+    def test_a_path_that_is_not_ours_is_not_recorded(
+        self, workspace: Workspace, base: Base, tmp_path: Path
+    ) -> None:
+        """Only a tree of the run can be captured."""
+        other = self.start(workspace, base, "other-run")
+        for path in (tmp_path, other, other / "sub"):
+            with pytest.raises(WorkspaceError, match="not a working tree of run"):
+                workspace.capture(RUN, str(path), base.commit, "work")
+
+    @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "-x", "a..b", "a.lock", "ü", "a b", "a\n"])
+    def test_odd_names_are_refused(self, workspace: Workspace, base: Base, name: str) -> None:
+        """A run or label that could lead out of its place is refused."""
+        tree = self.start(workspace, base)
+        with pytest.raises(WorkspaceError, match="cannot be a run"):
+            workspace.checkout(name, base.commit, "e:1:1", 1)
+        with pytest.raises(WorkspaceError, match="cannot be a run"):
+            workspace.remove(name)
+        with pytest.raises(WorkspaceError, match="cannot be a label"):
+            workspace.capture(RUN, str(tree), base.commit, name)
+
+    def test_a_branch_is_delivered_once(self, workspace: Workspace, base: Base) -> None:
+        """Delivering twice gives the same branch at the same commit; the tree is the recorded one."""
+        change = self.edit(workspace, base, "new\n")
+        args = (RUN, change.commit, base.commit, "branch", None, "Say new\n\nRun: 1\n")
+        first = workspace.deliver(*args)
+        assert (first.form, first.tree) == ("branch", change.tree)
+        assert workspace.deliver(*args) == first
+        assert workspace.base(first.ref).commit == first.commit
+
+    def test_a_later_change_moves_the_branch(self, workspace: Workspace, base: Base) -> None:
+        """A run that delivers again moves its own branch."""
+        for text in ("one\n", "two\n"):
+            change = self.edit(workspace, base, text)
+            delivery = workspace.deliver(RUN, change.commit, base.commit, "branch", None, text)
+            assert workspace.base(delivery.ref).tree == change.tree
+
+    def test_a_merge_moves_its_target_once(self, workspace: Workspace, base: Base) -> None:
+        """An unmoved target is moved forward; doing it again changes nothing."""
+        change = self.edit(workspace, base, "new\n")
+        args = (RUN, change.commit, base.commit, "merge", base.branch, "Say new")
+        first = workspace.deliver(*args)
+        assert workspace.deliver(*args) == first
+        assert workspace.base(None) == Base(first.commit, change.tree, base.branch)
+
+    def test_a_moved_target_gets_a_merge(self, workspace: Workspace, base: Base) -> None:
+        """Two runs that changed different files are both in the target, and each is delivered once."""
+        mine = self.edit(workspace, base, "new\n")
+        tree = self.start(workspace, base, "other-run")
+        (tree / "other").write_text("other\n")
+        theirs = workspace.capture("other-run", str(tree), base.commit, "work")
+        first = workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Other")
+        args = (RUN, mine.commit, base.commit, "merge", base.branch, "Mine")
+        second = workspace.deliver(*args)
+        assert workspace.deliver(*args) == second
+        assert (
+            workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Other") == first
+        )
+        end = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:9:1", 1)
+        assert Path(end.path, "README").read_text() == "new\n"
+        assert Path(end.path, "other").read_text() == "other\n"
+
+    def test_a_conflict_is_refused_by_file(self, workspace: Workspace, base: Base) -> None:
+        """Where both sides changed the same lines nothing moves and the file is named."""
+        theirs = self.edit(workspace, base, "theirs\n", "other-run")
+        mine = self.edit(workspace, base, "mine\n")
+        workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Theirs")
+        before = workspace.base(None)
+        with pytest.raises(WorkspaceError, match=r"conflicts with run .* in README;"):
+            workspace.deliver(RUN, mine.commit, base.commit, "merge", base.branch, "Mine")
+        assert workspace.base(None) == before
+
+    @pytest.mark.parametrize(
+        ("form", "target", "words"),
+        [
+            ("merge", None, "needs a branch"),
+            ("merge", "no-such-branch", "no branch"),
+            ("merge", "a..b", "no branch"),
+            ("carrier-pigeon", None, "no form of delivery"),
+        ],
+    )
+    def test_a_delivery_that_cannot_be_is_refused(
+        self, workspace: Workspace, base: Base, form: str, target: str | None, words: str
+    ) -> None:
+        """A wrong form or target is refused with the next step."""
+        change = self.edit(workspace, base, "new\n")
+        with pytest.raises(WorkspaceError, match=words):
+            workspace.deliver(RUN, change.commit, base.commit, form, target, "Say new")
+
+    def test_removing_keeps_what_is_recorded(self, workspace: Workspace, base: Base) -> None:
+        """Trees go, repeatedly without complaint; recorded commits stay; other runs keep their trees."""
+        change, other = self.edit(workspace, base, "new\n"), self.start(workspace, base, "other-run")
+        workspace.remove(RUN)
+        workspace.remove(RUN)
+        workspace.remove("never-existed")
+        assert other.is_dir()
+        assert workspace.base(change.commit).tree == change.tree
