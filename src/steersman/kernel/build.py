@@ -60,6 +60,7 @@ class Machine:
     resets: dict[str, tuple[str, ...]] = field(repr=False)
     abort: EventDef | None
     successes: tuple[str, ...]
+    begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None
     initial: StateDef
     digest: str = ""
 
@@ -82,6 +83,7 @@ def machine(
     upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
     abort: EventDef | None = None,
     successes: tuple[str, ...] = (),
+    begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None = None,
 ) -> Machine:
     """The machine, or a DefinitionError that says which line of its table is wrong."""
     jobs = {d.job.name: d.job for s in states.all for d in s.work}
@@ -107,6 +109,7 @@ def machine(
         resets={e.name: tuple(c.name for c in caps.values() if e in c.resets) for e in events.all},
         abort=abort,
         successes=successes,
+        begin=begin,
         initial=_initial(name, states.all),
     )
     _complain(built)

@@ -119,6 +119,16 @@ class GateAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     timed_out: bool = False
 
 
+class ChildEnded(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A child run has its outcome."""
+
+    run: str
+    outcome: str
+    success: bool = False
+    tree: str = ""
+    commit: str = ""
+
+
 class TimerDue(msgspec.Struct, frozen=True):
     """A timer's time has come."""
 
@@ -140,9 +150,9 @@ def timer(name: str, version: int = 1) -> Job:
     return Job(name, "timer", TimerDue, version=version)
 
 
-def child(name: str, returns: type[msgspec.Struct], version: int = 1) -> Job:
+def child(name: str, version: int = 1) -> Job:
     """Declares a run of another machine started by this one."""
-    return Job(name, "child", returns, version=version)
+    return Job(name, "child", ChildEnded, version=version)
 
 
 Plan = Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import Machine
@@ -27,6 +28,7 @@ class Meta:
     spent: dict[str, int] | None = None
     retry: Retry | None = None
     why: str = ""
+    hold: str = ""  # the budget figure that is used up: agents planned now wait at a gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def create(
         data=happened.data,
         guards=taken.guards,
         to=taken.to,
-        planned=_items(run, 1, 1, taken.planned, meta.at),
+        planned=_items(m, run, 1, 1, taken.planned, meta),
         spent=budget or {},
         epoch=epoch,
         definition=m.digest,
@@ -88,13 +90,13 @@ def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> A
     taken = step(m, snapshot, happened)
     if isinstance(taken, Refused):
         return refuse(snapshot, taken, meta)
-    stored, snapshot = _entry(snapshot, taken, meta)
+    stored, snapshot = _entry(m, snapshot, taken, meta)
     return _onward(m, [stored], snapshot, meta)
 
 
 def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Advance:
     """The entries of a waived guard."""
-    stored, snapshot = _entry(snapshot, taken, replace(meta, why=taken.waived), kind="override")
+    stored, snapshot = _entry(m, snapshot, taken, replace(meta, why=taken.waived), kind="override")
     return _onward(m, [stored], snapshot, meta)
 
 
@@ -109,7 +111,7 @@ def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -
             raise DefinitionError(
                 f"{m.name}: in {snapshot.state} the machine computes {taken.event}, but {taken.why}"
             )
-        stored, snapshot = _entry(snapshot, taken, Meta(meta.at))
+        stored, snapshot = _entry(m, snapshot, taken, Meta(meta.at, hold=meta.hold))
         entries.append(stored)
     else:
         raise DefinitionError(
@@ -122,7 +124,7 @@ def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -
     return Advance(tuple(entries), snapshot)
 
 
-def _entry(snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition") -> tuple[Sealed, Snapshot]:
+def _entry(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition") -> tuple[Sealed, Snapshot]:
     seq = snapshot.seq + 1
     visit = snapshot.visit if taken.stay else seq
     happened = taken.happened
@@ -143,7 +145,7 @@ def _entry(snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition
         stay=taken.stay,
         ops=taken.ops,
         counts=taken.counts,
-        planned=_items(snapshot.run, seq, visit, taken.planned, meta.at) if taken.planned else (),
+        planned=_items(m, snapshot.run, seq, visit, taken.planned, meta) if taken.planned else (),
         closed=_closed(snapshot, taken, meta) if snapshot.items else (),
         spent=meta.spent or {},
         took=meta.took,
@@ -161,11 +163,23 @@ def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
     return meta.closes + left
 
 
-def _items(run: str, seq: int, visit: int, planned: Iterable[Planned], at: int) -> tuple[Item, ...]:
-    return tuple(
-        Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, due=_due(p, at), outlives=p.outlives)
+def _items(m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta) -> tuple[Item, ...]:
+    items = [
+        Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, due=_due(p, meta.at), outlives=p.outlives)
         for n, p in enumerate(planned, 1)
-    )
+    ]
+    if not meta.hold:
+        return tuple(items)
+    held = [structs.replace(i, held=i.kind == "effect" and m.jobs[i.job].does == "agent") for i in items]
+    if any(i.held for i in held):
+        held.append(budget_gate(run, seq, len(held) + 1, visit, meta.hold))
+    return tuple(held)
+
+
+def budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> Item:
+    """The gate at which a used-up budget is raised, or the run stopped."""
+    shown = {"digest": f"budget:{seq}:{figure}", "choices": ["raise", "stop"], "shown": {"figure": figure}}
+    return Item(f"{run}:{seq}:{n}", "budget", "gate", "budget", shown, visit)
 
 
 def _due(p: Planned, at: int) -> int | None:

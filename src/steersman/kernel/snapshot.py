@@ -17,6 +17,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     input: dict[str, Any]
     visit: int
     attempt: int = 1
+    starts: int = 1  # more than once: the effect may have run twice, and is shown so
     due: int | None = None
     outlives: bool = False
     held: bool = False  # does not start before a budget gate is answered
@@ -50,18 +51,19 @@ class Snapshot(msgspec.Struct, omit_defaults=True):
 
 
 def state_hash(snapshot: Snapshot) -> str:
-    """One digest over the digests of the fields; a log counts by its rolling digest, however long it is."""
-    context = {name: digest_of(value) for name, value in fields(snapshot.context).items()}
-    rest = {
-        "state": snapshot.state,
-        "visit": snapshot.visit,
-        "counts": snapshot.counts,
-        "planned": snapshot.planned,
-        "items": snapshot.items,
-        "budget": snapshot.budget,
-        "definition": snapshot.definition,
-    }
-    return digest_of({"context": context, **{k: digest_of(v) for k, v in rest.items()}})
+    """One digest over everything a run is; a log counts by its rolling digest, however long it is."""
+    return digest_of(
+        [
+            snapshot.state,
+            snapshot.visit,
+            fields(snapshot.context),
+            snapshot.counts,
+            snapshot.planned,
+            snapshot.items,
+            snapshot.budget,
+            snapshot.definition,
+        ]
+    )
 
 
 def fields(context: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _read_gate = msgspec.json.Decoder(Gate).decode
 
 INSERT_ENTRY = "INSERT INTO entry(run, seq, hash, body) VALUES(?, ?, ?, ?)"
 INSERT_HEAD = "INSERT INTO head VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_PAYLOAD = "INSERT OR IGNORE INTO payload VALUES(?, ?, ?, ?)"
 # The fence: a writer whose epoch or position is not the stored one changes nothing.
 UPDATE_HEAD = (
     "UPDATE head SET definition=?, state=?, status=?, outcome=?, seq=?, hash=?, epoch=?, at=?, due=? "
@@ -61,13 +62,13 @@ class SqliteJournal:
 
     def append(self, batch: Batch) -> None:
         """One commit on the calling thread."""
-        self._files(batch)
+        self._large(batch.head.root, batch.payloads)
         with self._transaction():
             self._put(batch)
 
     def submit(self, batch: Batch, done: Callable[[BaseException | None], None]) -> None:
         """Joins the next group commit."""
-        self._files(batch)
+        self._large(batch.head.root, batch.payloads)
         if self._writer is None:
             self._writer = GroupWriter(self._together)
         self._writer.submit(batch, done)
@@ -153,8 +154,7 @@ class SqliteJournal:
     def _put_rest(self, b: Batch) -> None:
         run = self._write.execute
         for ref, data in b.payloads:
-            body = None if len(data) > LARGE else data
-            run("INSERT OR IGNORE INTO payload VALUES(?, ?, ?, ?)", (b.head.root, ref, body, len(data)))
+            run(INSERT_PAYLOAD, (b.head.root, ref, None if len(data) > LARGE else data, len(data)))
         for posted, verdict in b.taken:
             run("UPDATE inbox SET verdict=? WHERE id=? AND verdict IS NULL", (_json(verdict), posted))
             if self._write.changes() != 1:
@@ -189,11 +189,17 @@ class SqliteJournal:
         if self._write.changes() != 1:
             raise OverBudget(s.run, s.name)
 
-    def _files(self, batch: Batch) -> None:
-        for ref, data in batch.payloads:
+    def keep(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+        self._large(root, payloads)
+        with self._transaction():
+            for ref, data in payloads:
+                self._write.execute(INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE else data, len(data)))
+
+    def _large(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+        for ref, data in payloads:
             if len(data) > LARGE:
                 with told(self.path):
-                    _write_synced(self._file(batch.head.root, ref), data)
+                    _write_synced(self._file(root, ref), data)
 
     def _file(self, root: str, ref: str) -> Path:
         return self.path.parent / "payloads" / root / ref

@@ -70,6 +70,22 @@ class Context(msgspec.Struct, omit_defaults=True, kw_only=True):
     followups: Log = Log()
 
 
+def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
+    """What the first event carries, and the context of a new run, from a request in plain words."""
+    context = Context(
+        mode=request.get("mode", "proposal"),
+        max_iterations=request.get("max_iterations", 3),
+        repeated=request.get("repeated", "same_command"),
+        deliver=request.get("deliver", "branch"),
+        target=request.get("target", ""),
+        task_ref=request["task_ref"],
+        config_ref=request.get("config_ref", ""),
+        base_commit=request.get("base_commit", ""),
+        base_tree=request.get("base_tree", ""),
+    )
+    return TaskReceived(request["task_ref"], request.get("person", "")), context
+
+
 def proposed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
     return (("set", "proposal_ref", e.text_ref),)
 

@@ -418,4 +418,5 @@ MACHINE = machine(
     },
     abort=E.aborted_by_operator,
     successes=("approved",),
+    begin=lambda request: (E.task_received, *ctx.begin(request)),
 )  # fmt: skip

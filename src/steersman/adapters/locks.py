@@ -1,0 +1,58 @@
+"""One lock a run, by flock: it dies with its process, however that ends."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class FileLock:
+    """A lock that is ours."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = -1
+
+
+class FileLocks:
+    """Implements ports.ownership.Locks in a directory; `kind` is shown to whoever finds a run taken."""
+
+    def __init__(self, folder: Path, kind: str = "driver") -> None:
+        self._folder, self._kind = folder, kind
+
+    def acquire(self, run: str, *, take_over: bool = False) -> FileLock | None:
+        """The lock, or None. Taking over replaces the file: the old owner keeps a lock that no one looks at any more."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._folder / f"{run}.lock"
+        if take_over:
+            path.unlink(missing_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_ino != os.stat(path).st_ino:
+                raise FileNotFoundError  # noqa: TRY301  replaced while we took it: somebody else has the new one
+        except OSError:
+            os.close(fd)
+            return None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{self._kind} {os.getpid()}".encode(), 0)
+        return FileLock(fd)
+
+    def owner(self, run: str) -> str | None:
+        """Who holds the lock now."""
+        try:
+            fd = os.open(self._folder / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            told = os.pread(fd, 100, 0).decode("utf-8", "replace").split()
+            return f"{told[0]} (process {told[1]})" if len(told) == 2 else "another process"
+        finally:
+            os.close(fd)
+        return None

@@ -1,0 +1,135 @@
+"""Picks the adapters and wires the rest: the only place that does.
+
+Where things are: store, keys, sockets and working trees in `$XDG_STATE_HOME/steersman/<project>/`, outside every
+worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is imported when it is first needed.
+"""
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steersman.errors import UserError
+
+if TYPE_CHECKING:
+    from steersman.contracts.config import Config
+    from steersman.kernel.build import Machine
+    from steersman.ports.journal import Journal
+    from steersman.runtime.bridge import Bridge
+    from steersman.runtime.world import World
+
+
+def repository(start: Path) -> Path:
+    """The top of the repository around `start`, or `start` itself where there is none."""
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        if (folder / ".git").exists():
+            return folder
+    return here
+
+
+def state_dir(project: Path) -> Path:
+    """The project's own directory for what must survive `git clean` and stay out of reach of agents."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(given) if given and Path(given).is_absolute() else Path.home() / ".local" / "state"
+    name = hashlib.sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return home / "steersman" / f"{project.name or 'root'}-{name}"
+
+
+def open_journal(project: Path, *, create: bool = True) -> "Journal":
+    """The project's store."""
+    from steersman.adapters.sqlite import SqliteJournal
+
+    return SqliteJournal(state_dir(project) / "store.db", create=create)
+
+
+@cache
+def machines() -> "dict[str, Machine]":
+    """The machines that are installed, by name."""
+    from steersman.machines.roundtable import MACHINE as ROUNDTABLE
+
+    return {m.name: m for m in (ROUNDTABLE,)}
+
+
+def load_config(project: Path) -> Any:
+    """The project's steersman.toml, or the defaults."""
+    from steersman.adapters.config import load_config as load
+
+    return load(project)
+
+
+def open_bridge(start: Path, *, kind: str = "command", create: bool = True) -> "Bridge":
+    """Everything a face needs for the project around `start`."""
+    from steersman.runtime.bridge import Bridge
+
+    return Bridge(open_world(repository(start), kind=kind, create=create))
+
+
+def open_world(project: Path, *, kind: str = "command", create: bool = True, **instead: Any) -> "World":
+    """The real world; tests put something else in place of single ports."""
+    from steersman.adapters import processes
+    from steersman.adapters.anchors import FileAnchors
+    from steersman.adapters.artifacts import FolderArtifacts
+    from steersman.adapters.bell import SocketBell
+    from steersman.adapters.clock import SystemChance, SystemClock
+    from steersman.adapters.locks import FileLocks
+    from steersman.runtime.world import World
+
+    state = state_dir(project)
+    ports: dict[str, Any] = {
+        "machines": machines(),
+        "clock": SystemClock(),
+        "chance": SystemChance(),
+        "locks": FileLocks(state / "locks", kind),
+        "processes": processes,
+        "bell": SocketBell(state / "bell"),
+        "workspace": lambda config: _workspace(project, state, config),
+        "commands": _commands,
+        "agent": lambda role, config: _agent(project, role, config),
+        "prompt": _prompt,
+        "role_prompt": lambda role: _role_prompt(project, role),
+        "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
+        "sealed": FileAnchors(state).anchor,
+        **instead,
+    }
+    if "journal" not in ports:
+        ports["journal"] = open_journal(project, create=create)
+    return World(**ports)
+
+
+def _workspace(project: Path, state: Path, config: "Config") -> Any:
+    from steersman.adapters.git import GitWorkspace
+
+    return GitWorkspace(project, state, include=tuple(config.worktree.include))
+
+
+def _commands(config: "Config") -> Any:
+    from steersman.adapters.commands import LocalCommands
+
+    return LocalCommands(tuple(tuple(argv) for argv in config.checks.values()))
+
+
+def _agent(project: Path, role: str, config: "Config") -> Any:
+    from steersman.adapters.scripted import ScriptedAgent
+
+    chosen = config.role(role)
+    if chosen.agent == "scripted" and chosen.script:
+        return ScriptedAgent.load(project / chosen.script)
+    if not chosen.agent:
+        raise UserError(f"no agent for the role {role}: add [roles.{role}] with agent = … to steersman.toml, or try `steersman demo`")
+    raise UserError(f"[roles.{role}] agent = {chosen.agent!r} is not known here; known: scripted (with script = \"file.yaml\")")
+
+
+@cache
+def _prompt(machine: str, name: str) -> str:
+    from importlib.resources import files
+
+    return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
+
+
+def _role_prompt(project: Path, role: str) -> str:
+    try:
+        return (project / ".steersman" / "prompts" / f"{role}.md").read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""

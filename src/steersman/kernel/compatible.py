@@ -1,0 +1,58 @@
+"""Whether a changed machine may go on with a paused run: only what the run can still reach counts."""
+
+from typing import Any
+
+
+def reachable(definition: dict[str, Any], state: str) -> set[str]:
+    """The states that rows lead to from here."""
+    seen, queue = {state}, [state]
+    while queue:
+        here = definition["states"].get(queue.pop(), {"rows": []})
+        for row in here["rows"]:
+            if row["to"] != "stay" and row["to"] not in seen:
+                seen.add(row["to"])
+                queue.append(row["to"])
+    return seen
+
+
+def difference(old: dict[str, Any], new: dict[str, Any], state: str) -> list[str]:
+    """What has changed in the part of a machine that a run in this state can still reach, in words; empty: nothing."""
+    changes = []
+    if old["kernel"] != new["kernel"]:
+        changes.append(f"the kernel is version {new['kernel']}, was {old['kernel']}")
+    for name in sorted(reachable(old, state)):
+        before, after = old["states"][name], new["states"].get(name)
+        if after is None:
+            changes.append(f"state {name} is gone")
+        elif before != after:
+            changes += [f"{name}: {what}" for what in _parts(before, after)]
+    return changes
+
+
+def _parts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    told = []
+    for key in ("flags", "computed", "work"):
+        if before[key] != after[key]:
+            told.append(f"its {key} changed")
+    old, new = _by_event(before["rows"]), _by_event(after["rows"])
+    for event in sorted(old.keys() | new.keys()):
+        if event not in new:
+            told.append(f"no row on {event} any more")
+        elif event not in old:
+            told.append(f"a new row on {event}")
+        elif old[event] != new[event]:
+            told.append(f"its rows on {event} changed ({_fields(old[event], new[event])})")
+    return told
+
+
+def _by_event(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["on"], []).append(row)
+    return found
+
+
+def _fields(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> str:
+    if len(old) != len(new):
+        return f"{len(old)} rows, now {len(new)}"
+    return ", ".join(sorted({k for o, n in zip(old, new, strict=True) for k in o if o[k] != n.get(k)}))

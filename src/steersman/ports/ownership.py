@@ -1,0 +1,37 @@
+"""The ports that keep one driver per run: locks that die with their process, the processes a run has started, a bell."""
+
+from typing import Protocol
+
+
+class Held(Protocol):
+    """A lock that is ours until released or until this process dies."""
+
+    def release(self) -> None: ...
+
+
+class Locks(Protocol):
+    """One lock a run."""
+
+    def acquire(self, run: str, *, take_over: bool = False) -> Held | None:
+        """The lock, or None while its owner lives. `take_over` is for an owner that is stopped: it goes around the lock."""
+        ...
+
+    def owner(self, run: str) -> str | None:
+        """Who drives a run now, in words; None when nobody does."""
+        ...
+
+
+class Processes(Protocol):
+    """What a run has started, found by the effect id in the environment."""
+
+    def alive(self, effect_prefix: str) -> list[int]: ...
+
+    def stop_tree(self, effect_prefix: str, grace: float) -> int:
+        """Stops all of them and says how many there were."""
+        ...
+
+
+class Bell(Protocol):
+    """Wakes drivers in other processes; they look at the store anyway, a ring only makes them look now."""
+
+    def ring(self) -> None: ...

@@ -1,0 +1,153 @@
+"""What the faces call: read runs, speak to them, drive them. It waits for verdicts; it never decides one."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from steersman.errors import UserError
+from steersman.kernel.record import Meta, note
+from steersman.kernel.tape import Sealed
+from steersman.ports.journal import UNFINISHED, Gate, Head
+from steersman.runtime.drive import Busy, Driver
+from steersman.runtime.live import Live, load
+from steersman.runtime.start import Order, fork, start
+from steersman.runtime.world import World
+
+VERDICT_SECONDS = 30.0
+
+
+class Bridge:
+    """One project, seen from the helm."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    # ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find(self, prefix: str) -> str:
+        """The run with this id or unique prefix."""
+        found = [prefix] if self.world.journal.head(prefix) else self.world.journal.matching(prefix) if prefix else []
+        found = [r for r in found if "." not in r] or found
+        if not found:
+            raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+        if len(found) > 1:
+            raise UserError(f"{prefix!r} could be {', '.join(found)}: write more of it")
+        return found[0]
+
+    def head(self, run: str) -> Head:
+        head = self.world.journal.head(run)
+        if head is None:
+            raise UserError(f"there is no run {run!r}: see `steersman runs --all`")
+        return head
+
+    def live(self, run: str) -> Live:
+        """A run's present state, for showing."""
+        return load(self.world, run, migrating=True)
+
+    def gate(self, name: str) -> Gate:
+        """An open gate by its id, or the only one of a run."""
+        gate = self.world.journal.gate(name)
+        if gate is not None:
+            return gate
+        run = self.find(name.split(":", 1)[0])
+        found = [g for g in self.world.journal.gates(run) if not g.answer]
+        if not found:
+            raise UserError(f"run {run} asks nothing now: see `steersman why {run}`")
+        if len(found) > 1:
+            raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in found)}")
+        return found[0]
+
+    # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, run: str, event: str, data: dict[str, Any], person: str, reason: str = "") -> int:
+        """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
+        self.head(run)
+        return self._post(run, "event", {"event": event, "data": data, "person": person, "reason": reason})
+
+    def abort(self, run: str, person: str, reason: str = "") -> int:
+        return self._post(run, "abort", {"person": person, "reason": reason})
+
+    def answer(self, gate: Gate, choice: str, person: str, *, digest: str = "", **more: Any) -> int:
+        """Answers a gate once; whoever comes second is told who was first."""
+        if choice not in gate.choices:
+            raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
+        if digest and digest != gate.digest:
+            raise UserError(f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`")
+        body = {"choice": choice, "person": person, "digest": gate.digest, **more}
+        posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
+        if posted is None:
+            now = self.world.journal.gate(gate.id)
+            told = f"{now.person or 'somebody'} has answered {now.answer}" if now is not None else "it is closed"
+            raise Busy(f"gate {gate.id} was answered already: {told}")
+        self.world.bell.ring()
+        return posted
+
+    def text(self, run: str, words: str) -> str:
+        """Keeps a person's longer words as a payload of a run and gives their name."""
+        live = self.live(run)
+        ref = live.payloads.put(words)
+        waiting = live.payloads.take()
+        if waiting:
+            self.world.journal.keep(live.snapshot.root, waiting)
+        return ref
+
+    def _post(self, run: str, kind: str, body: dict[str, Any]) -> int:
+        posted = self.world.journal.post(run, kind, body, self.world.clock.now())
+        self.world.bell.ring()
+        return posted
+
+    # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(self, order: Order, watch: Callable[[Live, Sequence[Sealed]], None] | None = None) -> tuple[Driver, Any, Live]:
+        """A new run, durable, with the driver that will drive it."""
+        live, lock = await start(self.world, order)
+        return Driver(self.world, watch), lock, live
+
+    async def settle(self, run: str, posted: int, watch: Callable[[Live, Sequence[Sealed]], None] | None = None) -> tuple[dict[str, Any], str]:
+        """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
+        owner = self.world.locks.owner(run)
+        by = owner or "this command"
+        if owner is None:
+            try:
+                await Driver(self.world, watch).drive(run)
+            except Busy:
+                by = self.world.locks.owner(run) or "another process"
+        for _ in range(int(VERDICT_SECONDS / 0.05)):
+            verdict = self.world.journal.verdict(posted)
+            if verdict is not None:
+                return verdict, by
+            await asyncio.sleep(0.05)
+        return {"result": "waiting", "why": f"{by} has not taken it yet; it is kept and will be"}, by
+
+    async def fork(self, run: str, at: int, person: str) -> str:
+        return await fork(self.world, run, at, person)
+
+    async def migrate(self, run: str, person: str, reason: str) -> Head:
+        """Takes a paused run over to the machine as it is now; on tape, with a reason."""
+        import msgspec
+
+        from steersman.kernel.build import definition
+        from steersman.kernel.canonical import canonical
+        from steersman.kernel.record import Advance
+
+        if not reason.strip():
+            raise UserError("a migration needs --reason")
+        lock = self.world.locks.acquire(run)
+        if lock is None:
+            raise Busy(f"run {run} is driven by {self.world.locks.owner(run)}: stop that first")
+        try:
+            live = load(self.world, run, migrating=True)
+            m, s = live.machine, live.snapshot
+            if s.definition == m.digest:
+                raise UserError(f"run {run} is on the current definition already")
+            fields = {"definition": m.digest, "context": msgspec.to_builtins(s.context), "context_version": m.context_version}
+            stored, after = note(s, Meta(self.world.clock.now(), f"person:{person}", why=reason), "migrated", **fields)
+            after.context = s.context
+            await live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
+            return live.head()
+        finally:
+            lock.release()
+
+    def resumable(self) -> list[Head]:
+        """Runs that would go on if somebody drove them."""
+        return [h for h in self.world.journal.heads(unfinished=True) if h.status in UNFINISHED and self.world.locks.owner(h.run) is None]

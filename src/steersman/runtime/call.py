@@ -1,0 +1,47 @@
+"""What a performer is given, and the two things it can give back: facts, or the wish to be called again."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.config import Config
+from steersman.kernel.snapshot import Item
+from steersman.runtime.live import Payloads
+from steersman.runtime.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A further attempt is worth it: why, how much later, and what to tell it."""
+
+    reason: str
+    after_ms: int = 0
+    hint_ref: str = ""
+    spent: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attempt at one effect."""
+
+    world: World
+    run: str
+    machine: str
+    item: Item
+    config: Config
+    payloads: Payloads
+    part: Callable[[str, Any], Awaitable[None]]  # (key, facts): journaled, never redone
+
+    @property
+    def effect(self) -> str:
+        """The effect id: in the environment of every process it starts."""
+        return self.item.id
+
+    def given(self, name: str, default: Any = None) -> Any:
+        """A field of the effect's input."""
+        return self.item.input.get(name, default)
+
+
+Performed = msgspec.Struct | Again

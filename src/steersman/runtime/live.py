@@ -1,0 +1,273 @@
+"""One run in memory while it is driven: its machine, its snapshot, and the one way to append to it."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from steersman.contracts.config import Config
+from steersman.errors import ContractError, StoreBroken, UserError
+from steersman.judges.redaction import redact
+from steersman.kernel.build import Machine, definition
+from steersman.kernel.canonical import canonical
+from steersman.kernel.compatible import difference
+from steersman.kernel.record import Advance, outcome, status
+from steersman.kernel.replay import Bad, applied, rebuilt, typed
+from steersman.kernel.snapshot import Item, Snapshot
+from steersman.kernel.tape import Sealed, read
+from steersman.ports.journal import Batch, Gate, Head, Journal, Spend
+from steersman.runtime.world import World
+
+PREFIX = "p-"
+_snapshot = msgspec.json.Decoder(Snapshot)
+
+
+class Payloads:
+    """Outside text by name: redacted, stored under a keyed digest, equal texts once."""
+
+    def __init__(self, journal: Journal, root: str, key: bytes | None) -> None:
+        self._journal, self._root, self._key = journal, root, key
+        self._waiting: dict[str, bytes] = {}
+
+    def put(self, text: str) -> str:
+        """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
+        if not text:
+            return ""
+        if self._key is None:
+            raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
+        data = redact(text).encode("utf-8", "backslashreplace")
+        ref = payload_ref(self._key, data)
+        if self._journal.payload(self._root, ref) is None:
+            self._waiting[ref] = data
+        return ref
+
+    def get(self, ref: str) -> str:
+        """The text behind a name; empty for no name."""
+        if not ref:
+            return ""
+        data = self._waiting.get(ref) or self._journal.payload(self._root, ref)
+        if data is None:
+            raise UserError(f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead")
+        return data.decode("utf-8", "replace")
+
+    def take(self) -> tuple[tuple[str, bytes], ...]:
+        """What the next commit has to carry."""
+        waiting, self._waiting = tuple(self._waiting.items()), {}
+        return waiting
+
+    def give_back(self, payloads: Iterable[tuple[str, bytes]]) -> None:
+        """A commit did not happen: the next one carries them."""
+        self._waiting.update(payloads)
+
+
+def payload_ref(key: bytes, data: bytes) -> str:
+    """The name of a payload: a keyed digest, so that nobody can guess a text from it."""
+    return PREFIX + hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
+
+
+class Live:
+    """A run that is ours to drive."""
+
+    def __init__(self, world: World, m: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None) -> None:
+        self.world, self.machine, self.snapshot = world, m, snapshot
+        self.title, self.created = title, created
+        self.payloads = Payloads(world.journal, snapshot.root, key)
+        self.stored = (0, 0)  # seq and epoch in the store: the fence
+        self.ancestors: tuple[str, ...] = ()
+        self.together = False  # many runs at once: commit in groups
+        self.watch: Callable[[Live, Sequence[Sealed]], None] = lambda *_: None
+        self.made: Advance | None = None  # the creation, until it is appended
+        self._since = 0  # bytes of entries since the last snapshot
+        self._weight = 0
+        self._config: Config | None = None
+
+    @property
+    def config(self) -> Config:
+        """The project's configuration as it was when the run began."""
+        if self._config is None:
+            ref = getattr(self.snapshot.context, "config_ref", "")
+            self._config = msgspec.json.decode(self.payloads.get(ref), type=Config) if ref else Config()
+        return self._config
+
+    @property
+    def run(self) -> str:
+        return self.snapshot.run
+
+    def head(self) -> Head:
+        """The run's row for listing: a function of its tape."""
+        return head_of(self.machine, self.snapshot, self.title, self.created)
+
+    async def append(
+        self,
+        advance: Advance,
+        *,
+        taken: tuple[tuple[int, dict[str, Any]], ...] = (),
+        spends: tuple[Spend, ...] = (),
+        posts: tuple[tuple[str, str, dict[str, Any]], ...] = (),
+        **more: Any,
+    ) -> None:
+        """One commit; afterwards, and only then, the snapshot is the new one."""
+        before = self.snapshot
+        self.snapshot = advance.snapshot
+        payloads = self.payloads.take()
+        batch = Batch(
+            head=self.head(),
+            expect_seq=self.stored[0],
+            expect_epoch=self.stored[1],
+            entries=tuple((s.entry.seq, s.body, s.hash) for s in advance.entries),
+            snapshot=self._due_snapshot(advance.entries),
+            payloads=payloads,
+            taken=taken,
+            gates=tuple(_gate(self.run, i, self.snapshot.at) for s in advance.entries for i in s.entry.planned if i.kind == "gate"),
+            closed=tuple(c for s in advance.entries for c in s.entry.closed),
+            spends=spends,
+            posts=posts,
+            **more,
+        )
+        try:
+            await self._commit(batch)
+        except BaseException:
+            self.snapshot = before
+            self.payloads.give_back(payloads)
+            raise
+        self.stored = (self.snapshot.seq, self.snapshot.epoch)
+        self.watch(self, advance.entries)
+
+    async def _commit(self, batch: Batch) -> None:
+        if not self.together:
+            self.world.journal.append(batch)
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def told(error: BaseException | None) -> None:
+            if not future.done():
+                future.set_exception(error) if error is not None else future.set_result(None)
+
+        self.world.journal.submit(batch, lambda error: loop.call_soon_threadsafe(told, error))
+        await asyncio.shield(future)
+
+    def _due_snapshot(self, entries: Sequence[Sealed]) -> bytes | None:
+        """Snapshots when what came since the last outweighs it: loading stays short, the store stays small."""
+        self._since += sum(len(s.body) for s in entries)
+        if self._since < max(self._weight * 2, 16_384):
+            return None
+        body = canonical(self.snapshot)
+        self._since, self._weight = 0, len(body)
+        return body
+
+
+def head_of(m: Machine, s: Snapshot, title: str, created: int) -> Head:
+    """What a listing shows of a run."""
+    due = min((i.due for i in s.items.values() if i.due is not None), default=None)
+    return Head(
+        run=s.run,
+        root=s.root,
+        parent=s.parent,
+        machine=s.machine,
+        definition=s.definition,
+        title=title,
+        state=s.state,
+        status=status(m, s),
+        outcome=outcome(m, s),
+        seq=s.seq,
+        hash=s.hash,
+        epoch=s.epoch,
+        created=created,
+        at=s.at,
+        due=due,
+    )
+
+
+def _gate(run: str, item: Item, at: int) -> Gate:
+    given = item.input
+    return Gate(
+        id=item.id,
+        run=run,
+        job=item.job,
+        digest=given["digest"],
+        choices=tuple(given["choices"]),
+        shown=given.get("shown", {}),
+        opened=at,
+        due=item.due,
+        default=given.get("default", ""),
+    )
+
+
+def load(world: World, run: str, *, migrating: bool = False) -> Live:
+    """The run as its tape says, ready to be driven; quarantines one whose tape cannot be read."""
+    head = world.journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run}: see `steersman runs`")
+    m = world.machines.get(head.machine)
+    if m is None:
+        raise UserError(f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`")
+    snapshot = read_snapshot(world.journal, run)
+    if isinstance(snapshot, Bad):
+        why = f"entry {snapshot.seq}: {snapshot.why}"
+        world.journal.quarantine(run, why)
+        raise StoreBroken(f"run {run} is quarantined, its tape cannot be read ({why}); the other runs go on: see `steersman audit verify {run}`")
+    if snapshot.definition != m.digest and not migrating:
+        _compatible(world, m, snapshot)
+    live = Live(world, m, typed(m, snapshot), head.title, head.created, world.journal.key(head.root))
+    live.stored = (snapshot.seq, snapshot.epoch)
+    live.ancestors = _ancestors(world.journal, head)
+    return live
+
+
+def read_snapshot(journal: Journal, run: str) -> Snapshot | Bad:
+    """From the last snapshot and the entries after it; from the beginning when the snapshot does not fit."""
+    kept = journal.snapshot(run)
+    if kept is not None:
+        try:
+            start = _snapshot.decode(kept[1])
+        except msgspec.MsgspecError:
+            start = None
+        if start is not None and start.seq == kept[0]:
+            after = _onward(journal, run, start)
+            if after is not None:
+                return after
+    return rebuilt(journal.rows(run), run)
+
+
+def _onward(journal: Journal, run: str, start: Snapshot) -> Snapshot | None:
+    snapshot = start
+    for seq, body, hash_ in journal.rows(run, start.seq):
+        try:
+            entry = read(body)
+        except msgspec.MsgspecError:
+            return None
+        if seq != snapshot.seq + 1 or entry.prev != snapshot.hash:
+            return None
+        snapshot = applied(snapshot, entry, hash_)
+    return snapshot
+
+
+def _compatible(world: World, m: Machine, snapshot: Snapshot) -> None:
+    old = world.journal.definition(snapshot.definition)
+    if old is None:
+        raise ContractError(f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`")
+    changes = difference(msgspec.json.decode(old), definition(m), snapshot.state)
+    if changes:
+        told = "; ".join(changes)
+        raise UserError(f"run {snapshot.run} was made under another {m.name}, and what it can still reach has changed: {told}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`")
+
+
+def _ancestors(journal: Journal, head: Head) -> tuple[str, ...]:
+    chain = [head.run]
+    while head.parent:
+        parent = journal.head(head.parent)
+        if parent is None:
+            break
+        chain.append(parent.run)
+        head = parent
+    return tuple(chain)
+
+
+def released(item: Item) -> Item:
+    """A held effect that may start."""
+    return structs.replace(item, held=False)

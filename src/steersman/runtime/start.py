@@ -1,0 +1,184 @@
+"""How a run comes to be: from a person's words, from a parent's job, from an entry of another run."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.config import Config
+from steersman.errors import StaleError, UserError
+from steersman.judges.redaction import redact
+from steersman.judges.text import clip, printable
+from steersman.kernel.build import Machine, definition
+from steersman.kernel.canonical import canonical
+from steersman.kernel.definition import Origin
+from steersman.kernel.record import Advance, Meta, create
+from steersman.kernel.replay import Bad, rebuilt, typed
+from steersman.kernel.snapshot import Item, Snapshot
+from steersman.kernel.step import Happened, work
+from steersman.kernel.tape import GENESIS, Entry, sealed
+from steersman.ports.journal import Spend
+from steersman.runtime.budget import ceilings, limits
+from steersman.runtime.live import Live, Payloads
+from steersman.runtime.world import World
+
+TITLE = 100
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a person asks for."""
+
+    machine: str
+    task: str
+    person: str
+    config: Config
+    options: dict[str, Any] = field(default_factory=dict)  # mode, max_iterations, …: the machine's own words
+
+
+async def start(world: World, order: Order, *, run: str | None = None) -> tuple[Live, Any]:
+    """A new run and its lock, durable when this returns; nothing of it has been performed yet."""
+    m = find_machine(world, order.machine)
+    config = order.config
+    workspace = world.workspace(config)
+    problem = workspace.problem()
+    if problem:
+        raise UserError(problem)
+    _usable_budget(world, config)
+    base = workspace.base(config.base or None)
+    run = run or world.chance.run_id()
+    lock = world.locks.acquire(run)
+    if lock is None:
+        raise UserError(f"run {run} is being made elsewhere")
+    key = world.chance.key()
+    payloads = Payloads(world.journal, run, key)
+    request = {
+        "deliver": config.deliver,
+        "target": base.branch or "",
+        "max_iterations": config.rules.max_iterations,
+        "repeated": config.rules.repeated_failure,
+        **order.options,
+        "task_ref": payloads.put(order.task),
+        "config_ref": payloads.put(msgspec.json.encode(config).decode()),
+        "base_commit": base.commit,
+        "base_tree": base.tree,
+        "person": order.person,
+    }
+    live = _live(world, m, run, request, payloads, _title(order.task), order.person)
+    bounds = tuple(Spend(run, name, limit=value) for name, value in limits(config).items())
+    try:
+        await _create(live, m, key, bounds)
+    except BaseException:
+        lock.release()
+        raise
+    return live, lock
+
+
+def _live(world: World, m: Machine, run: str, request: dict[str, Any], payloads: Payloads, title: str, person: str, parent: str = "", root: str = "") -> Live:
+    if m.begin is None:
+        raise UserError(f"machine {m.name} cannot be started by hand")
+    event, data, context = m.begin(request)
+    now = world.clock.now()
+    made = create(m, run, Happened(event, data, Origin.PERSON), context, Meta(now, f"person:{person}"), root=root, parent=parent, title=title, epoch=1)
+    live = Live(world, m, made.snapshot, title, now, None)
+    live.payloads = payloads
+    live.ancestors = (run,)
+    live.made = made
+    return live
+
+
+async def _create(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend, ...]) -> None:
+    made = live.made
+    assert made is not None  # noqa: S101  _live has just made it
+    planned = [i for s in made.entries for i in s.entry.planned if i.kind == "effect"]
+    reserved = tuple(s for i in planned for s in ceilings(live, i, live.config))
+    live.stored = (0, 0)
+    await live.append(made, spends=spends + reserved, key=key, definition=(m.digest, canonical(definition(m))))
+
+
+def _title(task: str) -> str:
+    lines = task.strip().splitlines()
+    return clip(printable(redact(lines[0] if lines else "")), TITLE)
+
+
+def find_machine(world: World, name: str) -> Machine:
+    """The machine of this name; a UserError that lists those there are."""
+    m = world.machines.get(name)
+    if m is None:
+        raise UserError(f"there is no machine {name!r}: there are {', '.join(sorted(world.machines))}")
+    return m
+
+
+def _usable_budget(world: World, config: Config) -> None:
+    """A budget in money alone needs agents that tell their cost: unknown is never zero."""
+    bound = limits(config)
+    if set(bound) - {"ms"} != {"micro_usd"}:
+        return
+    silent = sorted(r for r in config.roles if not getattr(world.agent(r, config), "tells_cost", False))
+    if silent:
+        raise UserError(f"[budget] has only usd, but the agents of {', '.join(silent)} do not tell what they cost: add tokens or turns to [budget]")
+
+
+async def start_child(world: World, parent: Live, item: Item) -> str:
+    """The child run that a job asks for; asking again finds the one that is there."""
+    run = item.id.replace(":", ".")
+    if world.journal.head(run) is not None:
+        return run
+    m = find_machine(world, item.input["machine"])
+    request = {"config_ref": getattr(parent.snapshot.context, "config_ref", ""), **item.input}
+    live = _live(world, m, run, request, parent.payloads, f"{parent.title} · {item.key}", "steersman", parent.run, parent.snapshot.root)
+    live.ancestors = (run, *parent.ancestors)
+    try:
+        await _create(live, m, None, ())
+    except StaleError:
+        return run
+    return run
+
+
+async def fork(world: World, run: str, at: int, person: str) -> str:
+    """A new run that begins as `run` was after entry `at`, with its tree; the old one is left alone."""
+    head = world.journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run}")
+    m = find_machine(world, head.machine)
+    before = rebuilt((r for r in world.journal.rows(run) if r[0] <= at), run)
+    if isinstance(before, Bad):
+        raise UserError(f"run {run} cannot be read up to entry {at}: {before.why}")
+    if before.seq != at:
+        raise UserError(f"run {run} has {before.seq} entries, not {at}: see `steersman audit tape {run}`")
+    made = _forked(world, m, typed(m, before), head.title, person)
+    live = Live(world, m, made.snapshot, head.title, made.snapshot.at, world.journal.key(head.root))
+    live.ancestors = (made.snapshot.run,)
+    await live.append(made, definition=(m.digest, canonical(definition(m))))
+    return made.snapshot.run
+
+
+def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str) -> Advance:
+    from steersman.kernel.replay import applied
+
+    run, now = world.chance.run_id(), world.clock.now()
+    planned = tuple(
+        Item(f"{run}:1:{n}", p.job, p.kind, p.key, p.input, 1, outlives=p.outlives)
+        for n, p in enumerate(work(m, before.state, before.context, before.counts, ()), 1)
+    )
+    entry = Entry(
+        run=run,
+        seq=1,
+        at=now,
+        kind="created",
+        prev=GENESIS,
+        actor=f"person:{person}",
+        cause=f"{before.run}@{before.seq}",
+        to=before.state,
+        counts=tuple(("count", name, n) for name, n in before.counts.items()),
+        planned=planned,
+        epoch=0,
+        definition=m.digest,
+        machine=m.name,
+        context=msgspec.to_builtins(before.context),
+        context_version=m.context_version,
+        root=before.root,
+        title=title,
+    )
+    stored = sealed(entry)
+    return Advance((stored,), applied(None, entry, stored.hash, before.context))

@@ -1,0 +1,36 @@
+"""Everything outside, as ports: bootstrap fills it in, tests fill it in differently."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steersman.contracts.config import Config
+from steersman.kernel.build import Machine
+from steersman.ports.agent import Agent
+from steersman.ports.artifacts import Artifacts
+from steersman.ports.clock import Chance, Clock
+from steersman.ports.commands import Commands
+from steersman.ports.journal import Journal
+from steersman.ports.ownership import Bell, Locks, Processes
+from steersman.ports.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class World:
+    """What a runtime is given."""
+
+    journal: Journal
+    machines: Mapping[str, Machine]
+    clock: Clock
+    chance: Chance
+    locks: Locks
+    processes: Processes
+    bell: Bell
+    workspace: Callable[[Config], Workspace]
+    commands: Callable[[Config], Commands]
+    agent: Callable[[str, Config], Agent]  # by role
+    prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
+    role_prompt: Callable[[str], str]  # what the project appends for a role
+    artifacts: Artifacts
+    performers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # beside the built-in ones
+    sealed: Callable[[str, int, str, int], None] | None = None  # (run, seq, hash, at): anchors a run with an outcome
