@@ -113,12 +113,14 @@ def _commands(config: "Config") -> Any:
 def _agent(project: Path, role: str, config: "Config") -> Any:
     from steersman.adapters.scripted import ScriptedAgent
 
-    chosen = config.role(role)
+    from steersman.runtime.roles import role_of
+
+    chosen = role_of(config, role)
     if chosen.agent == "scripted" and chosen.script:
         return ScriptedAgent.load(project / chosen.script)
-    if not chosen.agent:
-        raise UserError(f"no agent for the role {role}: add [roles.{role}] with agent = … to steersman.toml, or try `steersman demo`")
-    raise UserError(f"[roles.{role}] agent = {chosen.agent!r} is not known here; known: scripted (with script = \"file.yaml\")")
+    raise UserError(
+        f'[roles.{role}] agent = {chosen.agent!r} is not known here; known: scripted (with script = "file.yaml")'
+    )
 
 
 @cache

@@ -77,7 +77,10 @@ class FileAnchors:
             self._key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             made = Ed25519PrivateKey.generate()
             _write_private(self._key, made.private_bytes_raw())
-            self._public.write_text(base64.b64encode(made.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode() + "\n")
+            self._public.write_text(
+                base64.b64encode(made.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+                + "\n"
+            )
         return Ed25519PrivateKey.from_private_bytes(self._key.read_bytes())
 
 

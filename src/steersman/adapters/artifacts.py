@@ -32,7 +32,9 @@ class FolderArtifacts:
                 fd = _into(fd, part)
             _replace(fd, last, data)
         except OSError as error:
-            raise WorkspaceError(f"cannot write {self._root / run / name}: {error.strerror}; remove what is in its place") from error
+            raise WorkspaceError(
+                f"cannot write {self._root / run / name}: {error.strerror}; remove what is in its place"
+            ) from error
         finally:
             os.close(fd)
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.agent import ProviderClass
+from steersman.contracts.schemas import without_null
 
 ROLE_NAME = r"^(?!version$)[a-z][a-z0-9_-]{0,63}$"
 SECONDS = r"^(0|[1-9][0-9]{0,4})(\.[0-9]{1,6})?$"
@@ -83,5 +84,5 @@ def script_schema() -> dict[str, Any]:
         "required": ["version"],
         "patternProperties": {ROLE_NAME: {"type": "array", "items": step}},
         "additionalProperties": False,
-        "$defs": components,
+        "$defs": without_null(components),
     }

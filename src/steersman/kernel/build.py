@@ -60,6 +60,7 @@ class Machine:
     resets: dict[str, tuple[str, ...]] = field(repr=False)
     abort: EventDef | None
     successes: tuple[str, ...]
+    roles: tuple[str, ...]
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None
     initial: StateDef
     digest: str = ""
@@ -83,6 +84,7 @@ def machine(
     upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
     abort: EventDef | None = None,
     successes: tuple[str, ...] = (),
+    roles: tuple[str, ...] = (),
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None = None,
 ) -> Machine:
     """The machine, or a DefinitionError that says which line of its table is wrong."""
@@ -109,6 +111,7 @@ def machine(
         resets={e.name: tuple(c.name for c in caps.values() if e in c.resets) for e in events.all},
         abort=abort,
         successes=successes,
+        roles=roles,
         begin=begin,
         initial=_initial(name, states.all),
     )

@@ -124,7 +124,9 @@ def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -
     return Advance(tuple(entries), snapshot)
 
 
-def _entry(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition") -> tuple[Sealed, Snapshot]:
+def _entry(
+    m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta, kind: Any = "transition"
+) -> tuple[Sealed, Snapshot]:
     seq = snapshot.seq + 1
     visit = snapshot.visit if taken.stay else seq
     happened = taken.happened
@@ -163,9 +165,20 @@ def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
     return meta.closes + left
 
 
-def _items(m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta) -> tuple[Item, ...]:
+def _items(
+    m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta
+) -> tuple[Item, ...]:
     items = [
-        Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, due=_due(p, meta.at), outlives=p.outlives)
+        Item(
+            f"{run}:{seq}:{n}",
+            p.job,
+            p.kind,
+            p.key,
+            p.input,
+            visit,
+            due=_due(p, meta.at),
+            outlives=p.outlives,
+        )
         for n, p in enumerate(planned, 1)
     ]
     if not meta.hold:

@@ -26,7 +26,13 @@ class Bridge:
 
     def find(self, prefix: str) -> str:
         """The run with this id or unique prefix."""
-        found = [prefix] if self.world.journal.head(prefix) else self.world.journal.matching(prefix) if prefix else []
+        found = (
+            [prefix]
+            if self.world.journal.head(prefix)
+            else self.world.journal.matching(prefix)
+            if prefix
+            else []
+        )
         found = [r for r in found if "." not in r] or found
         if not found:
             raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
@@ -72,12 +78,16 @@ class Bridge:
         if choice not in gate.choices:
             raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
         if digest and digest != gate.digest:
-            raise UserError(f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`")
+            raise UserError(
+                f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
+            )
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
         posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
         if posted is None:
             now = self.world.journal.gate(gate.id)
-            told = f"{now.person or 'somebody'} has answered {now.answer}" if now is not None else "it is closed"
+            told = (
+                f"{now.person or 'somebody'} has answered {now.answer}" if now is not None else "it is closed"
+            )
             raise Busy(f"gate {gate.id} was answered already: {told}")
         self.world.bell.ring()
         return posted
@@ -98,12 +108,16 @@ class Bridge:
 
     # ── driving ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def start(self, order: Order, watch: Callable[[Live, Sequence[Sealed]], None] | None = None) -> tuple[Driver, Any, Live]:
+    async def start(
+        self, order: Order, watch: Callable[[Live, Sequence[Sealed]], None] | None = None
+    ) -> tuple[Driver, Any, Live]:
         """A new run, durable, with the driver that will drive it."""
         live, lock = await start(self.world, order)
         return Driver(self.world, watch), lock, live
 
-    async def settle(self, run: str, posted: int, watch: Callable[[Live, Sequence[Sealed]], None] | None = None) -> tuple[dict[str, Any], str]:
+    async def settle(
+        self, run: str, posted: int, watch: Callable[[Live, Sequence[Sealed]], None] | None = None
+    ) -> tuple[dict[str, Any], str]:
         """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
         owner = self.world.locks.owner(run)
         by = owner or "this command"
@@ -140,8 +154,14 @@ class Bridge:
             m, s = live.machine, live.snapshot
             if s.definition == m.digest:
                 raise UserError(f"run {run} is on the current definition already")
-            fields = {"definition": m.digest, "context": msgspec.to_builtins(s.context), "context_version": m.context_version}
-            stored, after = note(s, Meta(self.world.clock.now(), f"person:{person}", why=reason), "migrated", **fields)
+            fields = {
+                "definition": m.digest,
+                "context": msgspec.to_builtins(s.context),
+                "context_version": m.context_version,
+            }
+            stored, after = note(
+                s, Meta(self.world.clock.now(), f"person:{person}", why=reason), "migrated", **fields
+            )
             after.context = s.context
             await live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
             return live.head()
@@ -150,4 +170,8 @@ class Bridge:
 
     def resumable(self) -> list[Head]:
         """Runs that would go on if somebody drove them."""
-        return [h for h in self.world.journal.heads(unfinished=True) if h.status in UNFINISHED and self.world.locks.owner(h.run) is None]
+        return [
+            h
+            for h in self.world.journal.heads(unfinished=True)
+            if h.status in UNFINISHED and self.world.locks.owner(h.run) is None
+        ]

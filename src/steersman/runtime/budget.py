@@ -4,6 +4,7 @@ from steersman.contracts.config import Config
 from steersman.kernel.snapshot import Item
 from steersman.ports.journal import Spend
 from steersman.runtime.live import Live
+from steersman.runtime.roles import role_of
 
 SHARE = 10  # a role without a ceiling of its own reserves a tenth of the limit per call
 
@@ -11,14 +12,32 @@ SHARE = 10  # a role without a ceiling of its own reserves a tenth of the limit 
 def limits(config: Config) -> dict[str, int]:
     """The figures a budget binds, by name."""
     b = config.budget
-    told = {"turns": b.turns, "tokens": b.tokens, "micro_usd": b.micro_usd, "ms": b.ms}
+    told = {
+        "turns": b.turns,
+        "tokens": b.tokens,
+        "micro_usd": b.micro_usd,
+        "ms": b.seconds * 1000 if b.seconds is not None else None,
+    }
     return {name: value for name, value in told.items() if value is not None}
 
 
 def ceiling(config: Config, role: str) -> dict[str, int]:
     """What one call of a role may cost at most: that much is reserved."""
-    asked = config.role(role).ceiling()
-    return {name: asked.get(name, 1 if name == "turns" else 0 if name == "ms" else limit // SHARE) for name, limit in limits(config).items()}
+    asked = _asked(config, role)
+    return {
+        name: asked.get(name, 1 if name == "turns" else 0 if name == "ms" else limit // SHARE)
+        for name, limit in limits(config).items()
+    }
+
+
+def _asked(config: Config, role: str) -> dict[str, int]:
+    """A role's own ceilings: `call_tokens` and `call_micro_usd` in its table."""
+    options = role_of(config, role).options
+    return {
+        name: int(options[key])
+        for name, key in (("tokens", "call_tokens"), ("micro_usd", "call_micro_usd"))
+        if key in options
+    }
 
 
 def ceilings(live: Live, item: Item, config: Config) -> tuple[Spend, ...]:
@@ -27,16 +46,24 @@ def ceilings(live: Live, item: Item, config: Config) -> tuple[Spend, ...]:
     if role is None or live.machine.jobs[item.job].does != "agent":
         return ()
     wanted = ceiling(config, role)
-    return tuple(Spend(run, name, reserved=amount, bound=True) for run in live.ancestors for name, amount in wanted.items())
+    return tuple(
+        Spend(run, name, reserved=amount, bound=True)
+        for run in live.ancestors
+        for name, amount in wanted.items()
+    )
 
 
 def settle(live: Live, item: Item, spent: dict[str, int], *, again: bool = False) -> tuple[Spend, ...]:
     """What was really used takes the reservation's place; a further attempt keeps its reservation."""
     role = item.input.get("role")
     if role is None:
-        return tuple(Spend(run, name, spent=amount) for run in live.ancestors for name, amount in spent.items())
+        return tuple(
+            Spend(run, name, spent=amount) for run in live.ancestors for name, amount in spent.items()
+        )
     reserved = {} if again else ceiling(live.config, role)
     names = spent.keys() | reserved.keys()
     return tuple(
-        Spend(run, name, spent=spent.get(name, 0), reserved=-reserved.get(name, 0)) for run in live.ancestors for name in sorted(names)
+        Spend(run, name, spent=spent.get(name, 0), reserved=-reserved.get(name, 0))
+        for run in live.ancestors
+        for name in sorted(names)
     )

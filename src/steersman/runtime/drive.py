@@ -43,7 +43,14 @@ class Busy(UserError):
 class Driver:
     """Drives any number of runs in this process."""
 
-    def __init__(self, world: World, watch: Watch | None = None, *, patience_ms: int = PATIENCE_MS, kind: str = "driver") -> None:
+    def __init__(
+        self,
+        world: World,
+        watch: Watch | None = None,
+        *,
+        patience_ms: int = PATIENCE_MS,
+        kind: str = "driver",
+    ) -> None:
         self.world = world
         self.kind = kind
         self._watch = watch or (lambda *_: None)
@@ -51,11 +58,15 @@ class Driver:
         self._active: dict[str, _Drive] = {}
         self.stopping = False
 
-    async def drive(self, run: str, *, take_over: bool = False, held: Any = None, live: Live | None = None) -> Head:
+    async def drive(
+        self, run: str, *, take_over: bool = False, held: Any = None, live: Live | None = None
+    ) -> Head:
         """Drives a run until it waits for somebody or has its outcome; returns its head."""
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
-            raise Busy(f"run {run} is driven by {self.world.locks.owner(run) or 'another process'}; see `steersman watch {run}`, or stop that first")
+            raise Busy(
+                f"run {run} is driven by {self.world.locks.owner(run) or 'another process'}; see `steersman watch {run}`, or stop that first"
+            )
         drive = _Drive(self, live or load(self.world, run))
         self._active[run] = drive
         try:
@@ -104,8 +115,14 @@ class _Drive:
         m = self.live.machine
         changed: dict[str, Any] = {}
         if s.definition != m.digest:
-            changed = {"definition": m.digest, "context": msgspec.to_builtins(s.context), "context_version": m.context_version}
-        stored, after = note(s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **changed)
+            changed = {
+                "definition": m.digest,
+                "context": msgspec.to_builtins(s.context),
+                "context_version": m.context_version,
+            }
+        stored, after = note(
+            s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **changed
+        )
         after.context = s.context
         entries = [stored]
         for item in [i for i in after.items.values() if i.kind == "effect" and not i.held and i.due is None]:
@@ -113,15 +130,21 @@ class _Drive:
             meta = Meta(self._now(), cause=item.id, retry=Retry(again.starts - 1, "interrupted"))
             stored, after = note(after, meta, "effect_started", held=(again,))
             entries.append(stored)
-        await self.live.append(Advance(tuple(entries), after), definition=(m.digest, canonical(definition(m))))
+        await self.live.append(
+            Advance(tuple(entries), after), definition=(m.digest, canonical(definition(m)))
+        )
 
     def _needed(self) -> bool:
         s = self.live.snapshot
         if self.world.journal.pending(self.live.run):
             return True
         now = self._now()
-        return any(i.kind in ("effect", "child") and not i.held and (i.due or 0) <= now + self.driver._patience for i in s.items.values()) or any(  # noqa: SLF001  its own driver
-            i.due is not None and i.due <= now + self.driver._patience for i in s.items.values()  # noqa: SLF001  the same
+        return any(
+            i.kind in ("effect", "child") and not i.held and (i.due or 0) <= now + self.driver._patience
+            for i in s.items.values()
+        ) or any(  # noqa: SLF001  its own driver
+            i.due is not None and i.due <= now + self.driver._patience
+            for i in s.items.values()  # noqa: SLF001  the same
         )
 
     async def close(self) -> None:
@@ -168,7 +191,12 @@ class _Drive:
     def _start(self) -> None:
         now = self._now()
         for item in self.live.snapshot.items.values():
-            if item.kind == "effect" and item.id not in self.tasks and not item.held and (item.due or 0) <= now:
+            if (
+                item.kind == "effect"
+                and item.id not in self.tasks
+                and not item.held
+                and (item.due or 0) <= now
+            ):
                 self.tasks[item.id] = asyncio.create_task(self._perform(item))
             if item.kind == "child" and item.id not in self._children:
                 self._children[item.id] = asyncio.create_task(self._drive_child(item))
@@ -198,7 +226,15 @@ class _Drive:
         async def part(key: str, facts: Any) -> None:
             await self._part(item.id, key, facts)
 
-        return Call(self.world, self.live.run, self.live.machine.name, item, self.live.config, self.live.payloads, part)
+        return Call(
+            self.world,
+            self.live.run,
+            self.live.machine.name,
+            item,
+            self.live.config,
+            self.live.payloads,
+            part,
+        )
 
     # ── what comes back ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -207,7 +243,9 @@ class _Drive:
         if item is None:
             return
         more = structs.replace(item, parts={**item.parts, key: facts})
-        stored, after = note(self.live.snapshot, Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts)
+        stored, after = note(
+            self.live.snapshot, Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts
+        )
         await self._append(Advance((stored,), after))
 
     async def _finish(self, item: Item, result: Any, took: int) -> None:
@@ -221,7 +259,9 @@ class _Drive:
             return
         facts = result if not isinstance(result, Exception) else self._broken(item, result)
         spent = _spent(facts, took)
-        meta = Meta(self._now(), _actor(item, facts), item.id, (item.id,) if current is not None else (), took, spent)
+        meta = Meta(
+            self._now(), _actor(item, facts), item.id, (item.id,) if current is not None else (), took, spent
+        )
         if current is None:
             await self._append(late(self.live.snapshot, meta, facts), settle(self.live, item, spent))
             return
@@ -234,13 +274,18 @@ class _Drive:
         given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
         return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
 
-    async def _event(self, item: Item, facts: Any, meta: Meta, spends: tuple[Spend, ...] = (), taken: Any = ()) -> None:
+    async def _event(
+        self, item: Item, facts: Any, meta: Meta, spends: tuple[Spend, ...] = (), taken: Any = ()
+    ) -> None:
         live = self.live
         problem = unacceptable(plain(facts))
         if problem:
             facts = self._broken(item, ValueError(problem))
         happened = name_facts(live.machine, live.snapshot, item.job, facts)
-        stranger = item.visit != live.snapshot.visit and (live.snapshot.state, happened.event.name) not in live.machine.lookup
+        stranger = (
+            item.visit != live.snapshot.visit
+            and (live.snapshot.state, happened.event.name) not in live.machine.lookup
+        )
         if stranger:
             await self._append(late(live.snapshot, meta, facts), spends)
             return
@@ -249,8 +294,16 @@ class _Drive:
     async def _again(self, item: Item, again: Again, took: int) -> None:
         """A further attempt, recorded with its reason before it begins."""
         due = self._now() + again.after_ms if again.after_ms else None
-        more = structs.replace(item, attempt=item.attempt + 1, due=due, retry=again.reason, hint=again.hint_ref)
-        meta = Meta(self._now(), cause=item.id, took=took, spent=_timed(again.spent, took), retry=Retry(item.attempt, again.reason))
+        more = structs.replace(
+            item, attempt=item.attempt + 1, due=due, retry=again.reason, hint=again.hint_ref
+        )
+        meta = Meta(
+            self._now(),
+            cause=item.id,
+            took=took,
+            spent=_timed(again.spent, took),
+            retry=Retry(item.attempt, again.reason),
+        )
         kind = "timer_set" if due is not None else "effect_started"
         stored, after = note(self.live.snapshot, meta, kind, held=(more,))
         await self._append(Advance((stored,), after), settle(self.live, item, meta.spent or {}, again=True))
@@ -266,7 +319,12 @@ class _Drive:
             elif item.kind == "gate" and item.input.get("default"):
                 await self._time_out(item, meta)
             elif item.kind == "effect":
-                stored, after = note(self.live.snapshot, Meta(now, cause=item.id), "timer_fired", held=(structs.replace(item, due=None),))
+                stored, after = note(
+                    self.live.snapshot,
+                    Meta(now, cause=item.id),
+                    "timer_fired",
+                    held=(structs.replace(item, due=None),),
+                )
                 await self._append(Advance((stored,), after))
 
     async def _time_out(self, item: Item, meta: Meta) -> None:
@@ -301,12 +359,24 @@ class _Drive:
         item = self.live.snapshot.items.get(body["gate"])
         meta = Meta(self._now(), _person(body), body["gate"], (body["gate"],), why=body.get("reason", ""))
         if item is None or item.input["digest"] != body["digest"]:
-            await self._refuse(posted, replace(meta, closes=()), "answer", "the gate is void: what it asked about has changed")
+            await self._refuse(
+                posted,
+                replace(meta, closes=()),
+                "answer",
+                "the gate is void: what it asked about has changed",
+            )
             return
         if item.job == "budget":
             await self._on_budget(posted, item, meta)
             return
-        answer = GateAnswer(body["choice"], body.get("person", ""), body["digest"], body.get("reason", ""), body.get("text", ""), body.get("timed_out", False))
+        answer = GateAnswer(
+            body["choice"],
+            body.get("person", ""),
+            body["digest"],
+            body.get("reason", ""),
+            body.get("text", ""),
+            body.get("timed_out", False),
+        )
         await self._event(item, answer, meta, taken=posted)
 
     async def _on_budget(self, posted: Posted, gate: Item, meta: Meta) -> None:
@@ -314,24 +384,52 @@ class _Drive:
             await self._abort(posted, meta)
             return
         held = tuple(released(i) for i in self.live.snapshot.items.values() if i.held)
-        limits = tuple(Spend(self.live.ancestors[-1], name, limit=value) for name, value in posted.body.get("limits", {}).items())
-        stored, after = note(self.live.snapshot, meta, "gate_answered", held=held, data={"choice": "raise", "limits": posted.body.get("limits", {})})
+        limits = tuple(
+            Spend(self.live.ancestors[-1], name, limit=value)
+            for name, value in posted.body.get("limits", {}).items()
+        )
+        stored, after = note(
+            self.live.snapshot,
+            meta,
+            "gate_answered",
+            held=held,
+            data={"choice": "raise", "limits": posted.body.get("limits", {})},
+        )
         spends = limits + tuple(s for i in held for s in ceilings(self.live, i, self.live.config))
         verdict = {"result": "taken", "seq": after.seq, "state": after.state}
         try:
             await self.live.append(Advance((stored,), after), spends=spends, taken=((posted.id, verdict),))
         except OverBudget as error:
-            refused = Refused("raise", f"that is still not enough {error.name}: raise it further", {}, ("raise", "stop"))
-            again = note(self.live.snapshot, replace(meta, closes=()), "refused", event="raise", why=refused.why, closed=(gate.id,), held=(_reopened(gate, self.live.snapshot.seq + 1),))
-            await self.live.append(Advance((again[0],), again[1]), taken=((posted.id, _told(refused, again[1].seq)),))
+            refused = Refused(
+                "raise", f"that is still not enough {error.name}: raise it further", {}, ("raise", "stop")
+            )
+            again = note(
+                self.live.snapshot,
+                replace(meta, closes=()),
+                "refused",
+                event="raise",
+                why=refused.why,
+                closed=(gate.id,),
+                held=(_reopened(gate, self.live.snapshot.seq + 1),),
+            )
+            await self.live.append(
+                Advance((again[0],), again[1]), taken=((posted.id, _told(refused, again[1].seq)),)
+            )
 
     async def _on_abort(self, posted: Posted) -> None:
-        await self._abort(posted, Meta(self._now(), _person(posted.body), f"inbox:{posted.id}", why=posted.body.get("reason", "")))
+        await self._abort(
+            posted,
+            Meta(self._now(), _person(posted.body), f"inbox:{posted.id}", why=posted.body.get("reason", "")),
+        )
 
     async def _abort(self, posted: Posted, meta: Meta) -> None:
         """The machine's own abort row where it has one, else canceled in place; children too."""
         m, s = self.live.machine, self.live.snapshot
-        posts = tuple((c.run, "abort", posted.body) for c in self.world.journal.children(s.run) if c.status in UNFINISHED)
+        posts = tuple(
+            (c.run, "abort", posted.body)
+            for c in self.world.journal.children(s.run)
+            if c.status in UNFINISHED
+        )
         if m.abort is not None:
             answer = GateAnswer("abort", posted.body.get("person", ""), "", posted.body.get("reason", ""))
             await self._step(Happened(m.abort, answer, Origin.PERSON), meta, taken=posted, posts=posts)
@@ -341,14 +439,20 @@ class _Drive:
             return
         closed = tuple(i.id for i in s.items.values())
         stored, after = note(s, replace(meta, closes=closed), "note", ended="canceled")
-        await self._append(Advance((stored,), after), taken=((posted.id, {"result": "taken", "seq": after.seq, "state": after.state}),), posts=posts)
+        await self._append(
+            Advance((stored,), after),
+            taken=((posted.id, {"result": "taken", "seq": after.seq, "state": after.state}),),
+            posts=posts,
+        )
 
     async def _on_child(self, posted: Posted) -> None:
         item = self.live.snapshot.items.get(posted.body["item"])
         meta = Meta(self._now(), "steersman", posted.body["item"], (posted.body["item"],))
         ended = msgspec.convert(posted.body["ended"], ChildEnded)
         if item is None:
-            stored, after = note(self.live.snapshot, replace(meta, closes=()), "child_ended", data=ended, late=True)
+            stored, after = note(
+                self.live.snapshot, replace(meta, closes=()), "child_ended", data=ended, late=True
+            )
             await self._append(Advance((stored,), after), taken=((posted.id, {"result": "late"}),))
             return
         await self._event(item, ended, meta, taken=posted)
@@ -364,7 +468,10 @@ class _Drive:
             await self._refuse(posted, meta, "override", taken.why)
             return
         done = overridden(self.live.machine, self.live.snapshot, taken, meta)
-        await self._append(done, taken=((posted.id, {"result": "taken", "seq": done.snapshot.seq, "state": done.snapshot.state}),))
+        await self._append(
+            done,
+            taken=((posted.id, {"result": "taken", "seq": done.snapshot.seq, "state": done.snapshot.state}),),
+        )
 
     async def _refuse(self, posted: Posted, meta: Meta, event: str, why: str) -> None:
         refused = Refused(event, why, {}, legal(self.live.machine, self.live.snapshot.state, Origin.PERSON))
@@ -372,14 +479,23 @@ class _Drive:
 
     # ── the one way to move ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _step(self, happened: Happened, meta: Meta, spends: tuple[Spend, ...] = (), taken: Posted | tuple[()] = (), posts: Any = ()) -> None:
+    async def _step(
+        self,
+        happened: Happened,
+        meta: Meta,
+        spends: tuple[Spend, ...] = (),
+        taken: Posted | tuple[()] = (),
+        posts: Any = (),
+    ) -> None:
         live = self.live
         try:
             done = advance(live.machine, live.snapshot, happened, meta)
             if done.refused is not None:
                 await self._append_refusal(done.refused, meta, taken, spends)
                 return
-            await self._append(done, spends + self._reserve(done), _taken(taken, done), posts + self._tell_parent(done))
+            await self._append(
+                done, spends + self._reserve(done), _taken(taken, done), posts + self._tell_parent(done)
+            )
         except OverBudget as error:
             if meta.hold:
                 raise
@@ -390,7 +506,10 @@ class _Drive:
         if not planned:
             return ()
         return tuple(
-            s for i in planned if i.kind == "effect" and not i.held and i.id in done.snapshot.items for s in ceilings(self.live, i, self.live.config)
+            s
+            for i in planned
+            if i.kind == "effect" and not i.held and i.id in done.snapshot.items
+            for s in ceilings(self.live, i, self.live.config)
         )
 
     def _tell_parent(self, done: Advance) -> tuple[tuple[str, str, dict[str, Any]], ...]:
@@ -404,7 +523,9 @@ class _Drive:
         item = ":".join(s.run.rsplit(".", 2))
         return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(ended)}),)
 
-    async def _append_refusal(self, refused: Refused, meta: Meta, taken: Posted | tuple[()], spends: tuple[Spend, ...] = ()) -> None:
+    async def _append_refusal(
+        self, refused: Refused, meta: Meta, taken: Posted | tuple[()], spends: tuple[Spend, ...] = ()
+    ) -> None:
         done = refuse(self.live.snapshot, refused, meta)
         verdict = ((taken.id, _told(refused, done.snapshot.seq)),) if isinstance(taken, Posted) else ()
         if self.live.snapshot.refused < REFUSALS or meta.closes:
@@ -412,7 +533,9 @@ class _Drive:
         else:
             await self._append(Advance((), self.live.snapshot), spends, verdict)
 
-    async def _append(self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Any = ()) -> None:
+    async def _append(
+        self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Any = ()
+    ) -> None:
         await self.live.append(done, spends=spends, taken=taken, posts=posts)
         if posts:
             self.world.bell.ring()
@@ -453,7 +576,11 @@ def _person(body: dict[str, Any]) -> str:
 
 def _actor(item: Item, facts: Any) -> str:
     provider = getattr(facts, "provider", "")
-    return f"agent:{item.input.get('role', item.job)}/{provider}/{getattr(facts, 'model', '')}" if provider else "steersman"
+    return (
+        f"agent:{item.input.get('role', item.job)}/{provider}/{getattr(facts, 'model', '')}"
+        if provider
+        else "steersman"
+    )
 
 
 def _spent(facts: Any, took: int) -> dict[str, int]:

@@ -51,7 +51,9 @@ class Payloads:
             return ""
         data = self._waiting.get(ref) or self._journal.payload(self._root, ref)
         if data is None:
-            raise UserError(f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead")
+            raise UserError(
+                f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead"
+            )
         return data.decode("utf-8", "replace")
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
@@ -72,7 +74,9 @@ def payload_ref(key: bytes, data: bytes) -> str:
 class Live:
     """A run that is ours to drive."""
 
-    def __init__(self, world: World, m: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None) -> None:
+    def __init__(
+        self, world: World, m: Machine, snapshot: Snapshot, title: str, created: int, key: bytes | None
+    ) -> None:
         self.world, self.machine, self.snapshot = world, m, snapshot
         self.title, self.created = title, created
         self.payloads = Payloads(world.journal, snapshot.root, key)
@@ -122,7 +126,12 @@ class Live:
             snapshot=self._due_snapshot(advance.entries),
             payloads=payloads,
             taken=taken,
-            gates=tuple(_gate(self.run, i, self.snapshot.at) for s in advance.entries for i in s.entry.planned if i.kind == "gate"),
+            gates=tuple(
+                _gate(self.run, i, self.snapshot.at)
+                for s in advance.entries
+                for i in s.entry.planned
+                if i.kind == "gate"
+            ),
             closed=tuple(c for s in advance.entries for c in s.entry.closed),
             spends=spends,
             posts=posts,
@@ -205,12 +214,16 @@ def load(world: World, run: str, *, migrating: bool = False) -> Live:
         raise UserError(f"there is no run {run}: see `steersman runs`")
     m = world.machines.get(head.machine)
     if m is None:
-        raise UserError(f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`")
+        raise UserError(
+            f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`"
+        )
     snapshot = read_snapshot(world.journal, run)
     if isinstance(snapshot, Bad):
         why = f"entry {snapshot.seq}: {snapshot.why}"
         world.journal.quarantine(run, why)
-        raise StoreBroken(f"run {run} is quarantined, its tape cannot be read ({why}); the other runs go on: see `steersman audit verify {run}`")
+        raise StoreBroken(
+            f"run {run} is quarantined, its tape cannot be read ({why}); the other runs go on: see `steersman audit verify {run}`"
+        )
     if snapshot.definition != m.digest and not migrating:
         _compatible(world, m, snapshot)
     live = Live(world, m, typed(m, snapshot), head.title, head.created, world.journal.key(head.root))
@@ -250,11 +263,15 @@ def _onward(journal: Journal, run: str, start: Snapshot) -> Snapshot | None:
 def _compatible(world: World, m: Machine, snapshot: Snapshot) -> None:
     old = world.journal.definition(snapshot.definition)
     if old is None:
-        raise ContractError(f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`")
+        raise ContractError(
+            f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`"
+        )
     changes = difference(msgspec.json.decode(old), definition(m), snapshot.state)
     if changes:
         told = "; ".join(changes)
-        raise UserError(f"run {snapshot.run} was made under another {m.name}, and what it can still reach has changed: {told}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`")
+        raise UserError(
+            f"run {snapshot.run} was made under another {m.name}, and what it can still reach has changed: {told}. Look at it, then `steersman machine migrate {snapshot.run} --reason …`"
+        )
 
 
 def _ancestors(journal: Journal, head: Head) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     problem = workspace.problem()
     if problem:
         raise UserError(problem)
+    for role in m.roles:
+        world.agent(role, config)
     _usable_budget(world, config)
     base = workspace.base(config.base or None)
     run = run or world.chance.run_id()
@@ -74,12 +76,32 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     return live, lock
 
 
-def _live(world: World, m: Machine, run: str, request: dict[str, Any], payloads: Payloads, title: str, person: str, parent: str = "", root: str = "") -> Live:
+def _live(
+    world: World,
+    m: Machine,
+    run: str,
+    request: dict[str, Any],
+    payloads: Payloads,
+    title: str,
+    person: str,
+    parent: str = "",
+    root: str = "",
+) -> Live:
     if m.begin is None:
         raise UserError(f"machine {m.name} cannot be started by hand")
     event, data, context = m.begin(request)
     now = world.clock.now()
-    made = create(m, run, Happened(event, data, Origin.PERSON), context, Meta(now, f"person:{person}"), root=root, parent=parent, title=title, epoch=1)
+    made = create(
+        m,
+        run,
+        Happened(event, data, Origin.PERSON),
+        context,
+        Meta(now, f"person:{person}"),
+        root=root,
+        parent=parent,
+        title=title,
+        epoch=1,
+    )
     live = Live(world, m, made.snapshot, title, now, None)
     live.payloads = payloads
     live.ancestors = (run,)
@@ -93,7 +115,9 @@ async def _create(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend
     planned = [i for s in made.entries for i in s.entry.planned if i.kind == "effect"]
     reserved = tuple(s for i in planned for s in ceilings(live, i, live.config))
     live.stored = (0, 0)
-    await live.append(made, spends=spends + reserved, key=key, definition=(m.digest, canonical(definition(m))))
+    await live.append(
+        made, spends=spends + reserved, key=key, definition=(m.digest, canonical(definition(m)))
+    )
 
 
 def _title(task: str) -> str:
@@ -116,7 +140,9 @@ def _usable_budget(world: World, config: Config) -> None:
         return
     silent = sorted(r for r in config.roles if not getattr(world.agent(r, config), "tells_cost", False))
     if silent:
-        raise UserError(f"[budget] has only usd, but the agents of {', '.join(silent)} do not tell what they cost: add tokens or turns to [budget]")
+        raise UserError(
+            f"[budget] has only usd, but the agents of {', '.join(silent)} do not tell what they cost: add tokens or turns to [budget]"
+        )
 
 
 async def start_child(world: World, parent: Live, item: Item) -> str:
@@ -126,7 +152,17 @@ async def start_child(world: World, parent: Live, item: Item) -> str:
         return run
     m = find_machine(world, item.input["machine"])
     request = {"config_ref": getattr(parent.snapshot.context, "config_ref", ""), **item.input}
-    live = _live(world, m, run, request, parent.payloads, f"{parent.title} · {item.key}", "steersman", parent.run, parent.snapshot.root)
+    live = _live(
+        world,
+        m,
+        run,
+        request,
+        parent.payloads,
+        f"{parent.title} · {item.key}",
+        "steersman",
+        parent.run,
+        parent.snapshot.root,
+    )
     live.ancestors = (run, *parent.ancestors)
     try:
         await _create(live, m, None, ())

@@ -33,4 +33,6 @@ class World:
     role_prompt: Callable[[str], str]  # what the project appends for a role
     artifacts: Artifacts
     performers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # beside the built-in ones
-    sealed: Callable[[str, int, str, int], None] | None = None  # (run, seq, hash, at): anchors a run with an outcome
+    sealed: Callable[[str, int, str, int], None] | None = (
+        None  # (run, seq, hash, at): anchors a run with an outcome
+    )

@@ -193,7 +193,9 @@ class SqliteJournal:
         self._large(root, payloads)
         with self._transaction():
             for ref, data in payloads:
-                self._write.execute(INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE else data, len(data)))
+                self._write.execute(
+                    INSERT_PAYLOAD, (root, ref, None if len(data) > LARGE else data, len(data))
+                )
 
     def _large(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
         for ref, data in payloads:

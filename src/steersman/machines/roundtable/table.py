@@ -418,5 +418,6 @@ MACHINE = machine(
     },
     abort=E.aborted_by_operator,
     successes=("approved",),
+    roles=("coder", "reviewer", "tester"),
     begin=lambda request: (E.task_received, *ctx.begin(request)),
 )  # fmt: skip

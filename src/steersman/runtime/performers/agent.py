@@ -8,10 +8,11 @@ from steersman.contracts.agent import PASSING, AgentReply, AgentRequest
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
 from steersman.contracts.workspace import Change, Checkout
-from steersman.errors import ContractError, WorkspaceError
+from steersman.errors import ContractError
 from steersman.judges.findings import finding_id
 from steersman.judges.reply import Parsed, parse_reply
 from steersman.runtime.call import Again, Call, Performed
+from steersman.runtime.roles import role_of
 
 BACKOFF_MS = 1_000
 LONGEST_MS = 60_000
@@ -20,18 +21,24 @@ LONGEST_MS = 60_000
 async def ask(call: Call) -> Performed:
     """One attempt: facts, or a wish for another one when the error can pass or the reply can be asked for again."""
     workspace = call.world.workspace(call.config)
-    tree = await asyncio.to_thread(workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts)
+    tree = await asyncio.to_thread(
+        workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
+    )
     nonce = call.world.chance.nonce()
     prompt = compose(call, nonce)
     prompt_ref = call.payloads.put(prompt)
     reply = await call.world.agent(call.given("role"), call.config).call(request(call, prompt, nonce, tree))
-    change = await asyncio.to_thread(_capture, call, workspace, tree) if call.given("writes") and not reply.error else None
+    change = (
+        await asyncio.to_thread(_capture, call, workspace, tree)
+        if call.given("writes") and not reply.error
+        else None
+    )
     return judge(call, reply, prompt_ref, nonce, change)
 
 
 def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
     """What the agent is told."""
-    role = call.config.role(call.given("role"))
+    role = role_of(call.config, call.given("role"))
     return AgentRequest(
         role=call.given("role"),
         mode=call.given("mode"),
@@ -44,7 +51,7 @@ def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest
         attempt=call.item.attempt,
         contract=call.given("contract"),
         seconds=role.seconds,
-        options=role.options,
+        options={**role.options, "model": role.model} if role.model else role.options,
     )
 
 
@@ -53,7 +60,10 @@ def compose(call: Call, nonce: str) -> str:
     parts = [call.world.prompt(call.machine, call.given("prompt"))]
     for name, ref in call.given("texts", {}).items():
         parts.append(f"## {name.replace('_', ' ')}\n\n{call.payloads.get(ref)}")
-    wanted = [f"- [{i['id']}] {call.payloads.get(i.get('text', '')) or i.get('why', '')}" for i in call.given("must_fix", [])]
+    wanted = [
+        f"- [{i['id']}] {call.payloads.get(i.get('text', '')) or i.get('why', '')}"
+        for i in call.given("must_fix", [])
+    ]
     if wanted:
         parts.append("## must fix\n\n" + "\n".join(wanted))
     if call.item.hint:
@@ -63,7 +73,9 @@ def compose(call: Call, nonce: str) -> str:
         parts.append(extra)
     if call.given("contract"):
         schema = json.dumps(reply_schema(call.given("contract")), sort_keys=True)
-        parts.append(f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n{schema}")
+        parts.append(
+            f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n{schema}"
+        )
     return "\n\n".join(parts)
 
 
@@ -77,11 +89,21 @@ def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Ch
     """Facts from a reply; nothing in them says what they mean."""
     put = call.payloads.put
     spent = usage(reply)
-    if reply.error and reply.error in PASSING and call.item.attempt <= call.config.role(call.given("role")).retries:
+    if (
+        reply.error
+        and reply.error in PASSING
+        and call.item.attempt <= role_of(call.config, call.given("role")).retries
+    ):
         return Again(reply.error, _wait(call, reply), call.item.hint, spent)
-    parsed = parse_reply(reply.text, call.given("contract"), nonce) if call.given("contract") and not reply.error else None
-    problems = "" if parsed is None or isinstance(parsed, Parsed) else "\n".join(f"- {p}" for p in parsed.problems)
-    if problems and call.item.attempt <= call.config.role(call.given("role")).retries:
+    parsed = (
+        parse_reply(reply.text, call.given("contract"), nonce)
+        if call.given("contract") and not reply.error
+        else None
+    )
+    problems = (
+        "" if parsed is None or isinstance(parsed, Parsed) else "\n".join(f"- {p}" for p in parsed.problems)
+    )
+    if problems and call.item.attempt <= role_of(call.config, call.given("role")).retries:
         return Again("reply_invalid", 0, put(problems), spent)
     return AgentFacts(
         error=reply.error or "",
@@ -112,12 +134,23 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
         case ReviewerReply():
             items = [{"id": finding_id(t), "text": put(t)} for t in value.must_fix]
             nice = [put(t) for t in value.nice_to_have]
-            return {"decision": value.decision, "must_fix": items, "nice_to_have": nice, "security": len(value.security)}
+            return {
+                "decision": value.decision,
+                "must_fix": items,
+                "nice_to_have": nice,
+                "security": len(value.security),
+            }
         case TesterReply():
             argv = json.dumps([list(c) for c in value.commands])
-            return {"commands": len(value.commands), "commands_ref": put(argv), "plan_ref": put(value.test_plan)}
+            return {
+                "commands": len(value.commands),
+                "commands_ref": put(argv),
+                "plan_ref": put(value.test_plan),
+            }
         case _:
-            raise ContractError(f"no plain form for {type(value).__name__}: add it to runtime/performers/agent.py")
+            raise ContractError(
+                f"no plain form for {type(value).__name__}: add it to runtime/performers/agent.py"
+            )
 
 
 def usage(reply: AgentReply) -> dict[str, int]:
@@ -136,6 +169,3 @@ def _wait(call: Call, reply: AgentReply) -> int:
     if reply.reset_at is not None:
         return max(0, reply.reset_at - call.world.clock.now())
     return min(BACKOFF_MS * 2 ** (call.item.attempt - 1), LONGEST_MS)
-
-
-__all__ = ["WorkspaceError", "ask", "compose", "judge", "request", "usage"]

@@ -20,12 +20,16 @@ async def setup(call: Call) -> SetupFacts:
     """A working tree at the recorded commit with the project's setup commands run in it."""
     workspace = call.world.workspace(call.config)
     try:
-        tree = await asyncio.to_thread(workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts)
+        tree = await asyncio.to_thread(
+            workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
+        )
     except WorkspaceError as error:
         return SetupFacts(detail_ref=call.payloads.put(str(error)))
     commands = call.world.commands(call.config)
     for n, argv in enumerate(call.config.worktree.setup, 1):
-        result = await commands.run(Command(f"setup {n}", tuple(argv)), tree.path, call.effect, call.config.rules.check_seconds)
+        result = await commands.run(
+            Command(f"setup {n}", tuple(argv)), tree.path, call.effect, call.config.rules.check_seconds
+        )
         if result.exit_code != 0:
             return SetupFacts(steps=n, detail_ref=call.payloads.put(_told(result)))
     return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=len(call.config.worktree.setup))
@@ -36,7 +40,9 @@ async def check(call: Call) -> CheckFacts:
     workspace = call.world.workspace(call.config)
     commands = call.world.commands(call.config)
     try:
-        tree = await asyncio.to_thread(workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts)
+        tree = await asyncio.to_thread(
+            workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
+        )
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     results = []
@@ -57,13 +63,19 @@ def wanted(call: Call) -> list[Command]:
     ref = call.given("commands")
     added = [tuple(argv) for argv in json.loads(call.payloads.get(ref))] if ref else []
     known = {c.argv for c in own}
-    return own + [Command(f"tester {n}", argv, "tester") for n, argv in enumerate(dict.fromkeys(added), 1) if argv not in known]
+    return own + [
+        Command(f"tester {n}", argv, "tester")
+        for n, argv in enumerate(dict.fromkeys(added), 1)
+        if argv not in known
+    ]
 
 
 async def _run(call: Call, commands: Any, command: Command, path: str) -> CommandResult:
     problem = commands.problem(command)
     if problem is not None:
-        return CommandResult(name=command.name, argv=command.argv, source=command.source, verdict="blocked", reason=problem)
+        return CommandResult(
+            name=command.name, argv=command.argv, source=command.source, verdict="blocked", reason=problem
+        )
     result: CommandResult = await commands.run(command, path, call.effect, call.config.rules.check_seconds)
     return result
 
