@@ -57,7 +57,8 @@ class Machine:
     jobs: dict[str, Job]
     caps: dict[str, Cap]
     lookup: dict[tuple[str | None, str], tuple[Row, ...]] = field(repr=False)
-    resets: dict[str, tuple[str, ...]] = field(repr=False)
+    resets: dict[str, tuple[tuple[str, str], ...]] = field(repr=False)  # event -> ops that clear its caps
+    settled: frozenset[str] = field(repr=False)  # states in which a run has its outcome
     abort: EventDef | None
     successes: tuple[str, ...]
     roles: tuple[str, ...]
@@ -108,7 +109,8 @@ def machine(
         jobs=jobs,
         caps=caps,
         lookup=_lookup(states.all, rows),
-        resets={e.name: tuple(c.name for c in caps.values() if e in c.resets) for e in events.all},
+        resets={e.name: tuple(("clear", c.name) for c in caps.values() if e in c.resets) for e in events.all},
+        settled=frozenset(s.name for s in states.all if s.final or s.resting),
         abort=abort,
         successes=successes,
         roles=roles,

@@ -277,6 +277,7 @@ class Row:
     origin: str  # the specification's section, or `extension: why`
     sets: Mapping[str, Any]
     waivable: bool = False
+    setting: tuple[tuple[Any, ...], ...] = ()  # `sets` as ops
 
 
 def row(
@@ -292,7 +293,8 @@ def row(
     waivable: bool = False,
 ) -> Row:
     """from · on · when · to · cap · label · source; `sets` gives memory fields their new values."""
-    return Row(source, on, when, to, cap, label, origin, dict(sets or {}), waivable)
+    setting = tuple(("set", name, value) for name, value in (sets or {}).items())
+    return Row(source, on, when, to, cap, label, origin, dict(sets or {}), waivable, setting)
 
 
 def table(*rows: Row) -> tuple[Row, ...]:

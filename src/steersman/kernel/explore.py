@@ -214,7 +214,8 @@ def _enter(m: Machine, node: Node, row: Row, *, closes: Job | None) -> Node:
 
 
 def _counted(m: Machine, node: Node, row: Row) -> tuple[tuple[str, int], ...]:
-    counts = {c: n for c, n in node.counts if c not in m.resets[row.on.name]}
+    cleared = {cap for _, cap in m.resets[row.on.name]}
+    counts = {c: n for c, n in node.counts if c not in cleared}
     if row.cap is not None:
         counts[row.cap.name] = counts.get(row.cap.name, 0) + 1
     return tuple(sorted(counts.items()))

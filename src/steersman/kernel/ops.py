@@ -9,7 +9,6 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from copy import copy
 from typing import Any
 
 import msgspec
@@ -33,7 +32,7 @@ class Log(msgspec.Struct, frozen=True):
 
 def changed(context: Any, ops: Iterable[Op]) -> Any:
     """A copy of a typed context with the ops applied; the given one is left alone."""
-    new = copy(context)
+    new = context.__copy__()
     for op in ops:
         name = op[1]
         setattr(new, name, _value(getattr(new, name), op))

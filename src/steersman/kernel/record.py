@@ -1,7 +1,6 @@
 """A step becomes entries: what the runtime appends, computed here without a clock or a store."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -16,8 +15,7 @@ from steersman.kernel.step import CHAIN, Happened, Planned, Refused, Taken, comp
 from steersman.kernel.tape import GENESIS, Entry, Retry, Sealed, sealed
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(msgspec.Struct, frozen=True):
     """What surrounds a step: when, who, because of what, at what cost."""
 
     at: int
@@ -31,8 +29,7 @@ class Meta:
     hold: str = ""  # the budget figure that is used up: agents planned now wait at a gate
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(msgspec.Struct, frozen=True):
     """Entries to append in one commit, and the run after them."""
 
     entries: tuple[Sealed, ...]
@@ -96,7 +93,7 @@ def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> A
 
 def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Advance:
     """The entries of a waived guard."""
-    stored, snapshot = _entry(m, snapshot, taken, replace(meta, why=taken.waived), kind="override")
+    stored, snapshot = _entry(m, snapshot, taken, structs.replace(meta, why=taken.waived), kind="override")
     return _onward(m, [stored], snapshot, meta)
 
 
@@ -117,8 +114,7 @@ def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -
         raise DefinitionError(
             f"{m.name}: more than {CHAIN} computed steps in a row, last in {snapshot.state}"
         )
-    where = m.states[snapshot.state]
-    if (where.resting or where.final) and snapshot.visit >= entries[0].entry.seq:
+    if snapshot.state in m.settled and snapshot.visit >= entries[0].entry.seq:
         stored, snapshot = note(snapshot, Meta(meta.at), "sealed", state_hash=state_hash(snapshot))
         entries.append(stored)
     return Advance(tuple(entries), snapshot)
@@ -247,8 +243,7 @@ def outcome(m: Machine, snapshot: Snapshot) -> str:
     """The outcome a run has, or nothing."""
     if snapshot.ended:
         return snapshot.ended
-    where = m.states[snapshot.state]
-    if not (where.resting or where.final):
+    if snapshot.state not in m.settled:
         return ""
     return str(getattr(snapshot.context, "outcome", None) or snapshot.state)
 
@@ -264,8 +259,7 @@ def status(m: Machine, snapshot: Snapshot) -> str:
         return "waiting for you"
     if items:
         return "waiting until"
-    where = m.states[snapshot.state]
-    if where.resting or where.final:
+    if snapshot.state in m.settled:
         return "done" if outcome(m, snapshot) in m.successes else "stopped"
     return "waiting for you"
 

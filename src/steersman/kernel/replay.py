@@ -32,7 +32,7 @@ def applied(
     if snapshot is None:
         new = _created(entry)
     else:
-        new = copy(snapshot)
+        new = snapshot.__copy__()
         if entry.context is not None:
             new.context = entry.context
             new.context_version = entry.context_version or new.context_version

@@ -3,13 +3,12 @@
 An illegal event is an answer, not an exception. Nothing is executed here: the jobs that a step plans are values.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from steersman.kernel.build import Machine, limit_of
-from steersman.kernel.definition import STAY, Cap, EventDef, Guard, Origin, Pairs, Row, StateDef
+from steersman.kernel.definition import STAY, Cap, EventDef, Guard, Origin, Pairs, Row, StateDef, otherwise
 from steersman.kernel.ops import Op, changed, tallied
 from steersman.kernel.snapshot import Snapshot
 
@@ -27,8 +26,7 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
     due: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Happened:
+class Happened(msgspec.Struct, frozen=True):
     """An event with what it carries and who caused it."""
 
     event: EventDef
@@ -37,8 +35,7 @@ class Happened:
     guards: dict[str, bool] | None = None  # what naming it has evaluated
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True):
     """A row was taken: what it changed and what it starts."""
 
     row: Row
@@ -55,8 +52,7 @@ class Taken:
     waived: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """No row was taken: why, and what is legal now."""
 
     event: str
@@ -73,7 +69,7 @@ def legal(m: Machine, state: str | None, origin: Origin | None = None) -> tuple[
 def name_facts(m: Machine, snapshot: Snapshot, job: str, facts: Any) -> Happened:
     """Facts become the specification's event: the first guard that fits names it; all are evaluated."""
     n = m.namings[job]
-    event, guards = _first_fit(m, snapshot.context, snapshot.counts, n.pairs, facts)
+    event, guards = _first_fit(snapshot.context, snapshot.counts, n.pairs, facts)
     return Happened(event, facts, event.origin, guards)
 
 
@@ -82,19 +78,17 @@ def compute(m: Machine, context: Any, counts: dict[str, int], state: str) -> Hap
     c = m.computed.get(state)
     if c is None:
         return None
-    event, guards = _first_fit(m, context, counts, c.pairs, None)
+    event, guards = _first_fit(context, counts, c.pairs, None)
     if event is None:
         return None
     return Happened(event, event.carries(), Origin.MACHINE, guards)
 
 
-def _first_fit(
-    m: Machine, context: Any, counts: dict[str, int], pairs: Pairs, data: Any
-) -> tuple[Any, dict[str, bool]]:
+def _first_fit(context: Any, counts: dict[str, int], pairs: Pairs, data: Any) -> tuple[EventDef | None, dict[str, bool]]:
     found = None
     guards: dict[str, bool] = {}
     for guard, event in pairs:
-        yes = holds(guard, context, data, counts)
+        yes = guard is otherwise or (guard.test(context, data) is True if guard.cap is None else _room(guard.cap, context, data, counts))
         guards[guard.name] = yes
         if yes and found is None:
             found = event
@@ -103,6 +97,8 @@ def _first_fit(
 
 def holds(guard: Guard, context: Any, data: Any, counts: dict[str, int]) -> bool:
     """A guard's answer."""
+    if guard is otherwise:
+        return True
     if guard.cap is not None:
         return _room(guard.cap, context, data, counts)
     return guard.test(context, data) is True
@@ -118,83 +114,71 @@ def _cap_key(cap: Cap, context: Any, data: Any) -> str:
 
 def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any = None) -> Taken | Refused:
     """Takes the first row whose event, cap and guard fit; with no snapshot, a row that creates a run."""
-    state = snapshot.state if snapshot is not None else None
+    state, counts = (snapshot.state, snapshot.counts) if snapshot is not None else (None, _NO_COUNTS)
     context = snapshot.context if snapshot is not None else context
-    counts = snapshot.counts if snapshot is not None else {}
-    event = happened.event
+    event, data = happened.event, happened.data
     if happened.origin is not event.origin:
-        return _refuse(
-            m,
-            state,
-            happened,
-            f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}",
-        )
-    evaluated = dict(happened.guards) if happened.guards else {}
-    for r in m.lookup.get((state, event.name), ()):
-        if r.cap is not None and not _room(r.cap, context, happened.data, counts):
-            evaluated[f"room:{r.cap.name}"] = False
+        return _refuse(m, state, happened, f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}")
+    guards = {**happened.guards} if happened.guards else {}
+    for row in m.lookup.get((state, event.name), ()):
+        if row.cap is not None and not _room(row.cap, context, data, counts):
+            guards[f"room:{row.cap.name}"] = False
             continue
-        yes = holds(r.when, context, happened.data, counts)
-        if r.when.name not in evaluated:
-            evaluated[r.when.name] = yes
+        yes = holds(row.when, context, data, counts)
+        if row.when.name not in guards:
+            guards[row.when.name] = yes
         if yes:
-            return _take(m, snapshot, r, happened, evaluated, context)
-    return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", evaluated)
+            return _take(m, snapshot, row, happened, guards, context, counts)
+    return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", guards)
 
 
-def _refuse(
-    m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None
-) -> Refused:
+_NO_COUNTS: dict[str, int] = {}
+
+
+def _refuse(m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None) -> Refused:
     return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state))
 
 
 def _take(
-    m: Machine, snapshot: Snapshot | None, r: Row, h: Happened, guards: dict[str, bool], context: Any
+    m: Machine,
+    snapshot: Snapshot | None,
+    row: Row,
+    happened: Happened,
+    guards: dict[str, bool],
+    context: Any,
+    counts: dict[str, int],
 ) -> Taken:
-    source = snapshot.state if snapshot is not None else None
-    stay = r.to is STAY
-    to = source if stay or not isinstance(r.to, StateDef) else r.to.name
+    source, done = (snapshot.state, snapshot.planned) if snapshot is not None else (None, ())
+    stay = row.to is STAY
+    to = source if stay else row.to.name
     assert to is not None  # noqa: S101  the build refuses a creation row that stays
-    ops = _ops(m, r, h, context)
-    counts = _counts(m, r, h, context)
+    fold = m.folds.get(happened.event.name)
+    ops: tuple[Op, ...] = (*fold.do(context, happened.data), *row.setting) if fold is not None else row.setting
+    tallies = _tallies(m, row, happened, context)
     new = changed(context, ops) if ops else context
-    tally = (
-        tallied(snapshot.counts if snapshot is not None else {}, counts)
-        if counts
-        else (snapshot.counts if snapshot is not None else {})
-    )
-    done = snapshot.planned if stay and snapshot is not None else ()
-    planned = work(m, to, new, tally, done)
-    return Taken(r, h, source, to, stay, guards, ops, counts, new, tally, planned)
+    tally = tallied(counts, tallies) if tallies else counts
+    planned = work(m, to, new, tally, done if stay else ())
+    return Taken(row, happened, source, to, stay, guards, ops, tallies, new, tally, planned)
 
 
-def _ops(m: Machine, r: Row, h: Happened, context: Any) -> tuple[Op, ...]:
-    f = m.folds.get(h.event.name)
-    ops: tuple[Op, ...] = tuple(f.do(context, h.data)) if f is not None else ()
-    if r.sets:
-        ops += tuple(("set", k, v) for k, v in r.sets.items())
+def _tallies(m: Machine, row: Row, h: Happened, context: Any) -> tuple[Op, ...]:
+    ops: tuple[Op, ...] = m.resets[h.event.name]
+    if row.cap is not None:
+        ops = (*ops, ("count", _cap_key(row.cap, context, h.data), 1))
     return ops
 
 
-def _counts(m: Machine, r: Row, h: Happened, context: Any) -> tuple[Op, ...]:
-    ops: tuple[Op, ...] = tuple(("clear", cap) for cap in m.resets[h.event.name])
-    if r.cap is not None:
-        ops += (("count", _cap_key(r.cap, context, h.data), 1),)
-    return ops
-
-
-def work(
-    m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]
-) -> tuple[Planned, ...]:
+def work(m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]) -> tuple[Planned, ...]:
     """The jobs of a state that this visit has not planned yet."""
     planned = []
     for d in m.states[state].work:
         if not holds(d.when, context, None, counts):
             continue
+        job = d.job
         for key, given in d.plan(context):
-            full = f"{d.job.name}/{key}" if key else d.job.name
+            full = f"{job.name}/{key}" if key else job.name
             if full not in done:
-                planned.append(Planned(d.job.name, d.job.kind, full, given, d.job.outlives))
+                planned.append(Planned(job.name, job.kind, full, given, job.outlives))
     return tuple(planned)
 
 
@@ -212,7 +196,7 @@ def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Re
     if why:
         return Refused("override", why, {}, legal(m, snapshot.state))
     r = edges[0]
-    ops = tuple(("set", k, v) for k, v in r.sets.items())
+    ops = r.setting
     context = changed(snapshot.context, ops)
     planned = work(m, to, context, snapshot.counts, ())
     happened = Happened(r.on, None, r.on.origin)

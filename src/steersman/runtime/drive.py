@@ -6,11 +6,11 @@ through one queue per run; every append is one commit. Parked runs hold no memor
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from steersman.errors import JournalError, OverBudget, StaleError, UserError
 from steersman.kernel.build import definition
