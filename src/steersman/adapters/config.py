@@ -4,20 +4,22 @@
 money and time never pass through a binary float.
 """
 
-import datetime
+import datetime as dt
 import difflib
 import re
 import tomllib
-from decimal import ROUND_CEILING, Decimal, localcontext
+from collections.abc import Iterable, Iterator
+from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from steersman.adapters.config_advice import refused
 from steersman.contracts.config import MAX_HOURS, MAX_USD, Config, Role, config_schema
 from steersman.errors import UserError
 from steersman.judges.problems import Problem, problems_of
-from steersman.judges.toml_lines import line_of, toml_lines
+from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 
 FILE_NAME = "steersman.toml"
@@ -27,32 +29,8 @@ _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # field in the file → field of the contract, how many of its units one is, and the most there may be
 _AMOUNTS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600, MAX_HOURS)}
 _ROLE_FIELDS = Role.__struct_fields__
-# What to write instead, by the beginning of the path; `*` is any name.
-_EXAMPLES: dict[tuple[str, ...], str] = {
-    ("version",): "version = 1",
-    ("base",): 'base = "main"',
-    ("deliver",): 'deliver = "branch"',
-    ("known_failures",): 'known_failures = ["tests/test_old.py::test_flaky"]',
-    ("worktree", "include"): 'include = [".env.test"]',
-    ("worktree", "setup"): 'setup = [["uv", "sync", "--frozen"]]',
-    ("worktree",): '[worktree] and below it include = [".env.test"]',
-    ("checks",): '[checks] and below it unit = ["python", "-m", "pytest", "-q"]',
-    ("roles", "*", "agent"): 'agent = "claude"',
-    ("roles", "*", "model"): 'model = "sonnet"',
-    ("roles", "*", "script"): 'script = "demo.yaml"',
-    ("roles", "*", "retries"): "retries = 2",
-    ("roles", "*", "seconds"): "seconds = 600",
-    ("roles",): '[roles.coder] and below it agent = "claude"',
-    ("budget", "usd"): "usd = 8 or usd = 0.50",
-    ("budget", "hours"): "hours = 6 or hours = 0.5",
-    ("budget", "tokens"): "tokens = 3_000_000",
-    ("budget", "turns"): "turns = 40",
-    ("budget",): "[budget] and below it usd = 8",
-    ("unattended",): '[unattended] and below it on_limit = "wait"',
-    ("notify",): '[notify] and below it webhook = "env:STEERSMAN_WEBHOOK"',
-    ("rules", "repeated_failure"): 'repeated_failure = "same_command"',
-    ("rules",): "[rules] and below it max_iterations = 3",
-}
+
+Keys = tuple[str | int, ...]
 
 
 class LoadedConfig(NamedTuple):
@@ -97,38 +75,93 @@ def read_config(path: Path) -> Config:
 
 def parse_config(text: str, name: str) -> Config:
     """The configuration in a text; `name` is the file's name for messages."""
-    value = _plain(_toml(text, name))
-    found = [*_amount_problems(value), *problems_of(_without_amounts(value), config_schema())]
-    found += _joined(value) if not found else _near_misses(value)
+    written = _toml(text, name)
+    odd = list(_odd(written, ()))
+    seen = {p.path for p in odd}
+    value = _plain(written, ())
+    found = [*odd, *_amount_problems(value)]
+    found += [p for p in problems_of(_without_amounts(value), config_schema()) if p.path not in seen]
+    found += _near_misses(value) if found else _joined(value)
     if found:
-        raise _refused(name, text, found)
+        raise refused(name, text, found)
     return msgspec.convert(_contract_form(value), Config)
 
 
 def _toml(text: str, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text, parse_float=Decimal)
+        value = tomllib.loads(text, parse_float=_exact)
+        _plain(value, ())  # as deep as any of ours goes
     except RecursionError:
-        raise UserError(f"{name}: nested too deeply; flatten it") from None
+        raise UserError(f"{name}, line 1: nested too deeply; flatten it") from None
     except ValueError as error:  # also an integer with thousands of digits
         where = _AT_LINE.search(str(error))
         line = (where and where[1]) or str(max(1, text.rstrip("\n").count("\n") + 1))
         said = _AT_LINE.sub("", str(error))
         raise UserError(f"{name}, line {line}: {said}; the file has to be TOML 1.0") from None
+    return value
 
 
-def _plain(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """Only what JSON has: dates become text, and so do fractions wherever they are not an amount."""
+def _exact(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:  # an exponent of twenty digits
+        return Decimal("nan")
+
+
+def _is_odd(value: Any, path: Keys) -> bool:
+    """A value JSON has no exact form for, where neither an amount nor a provider's option is written."""
+    match value:
+        case Decimal() | dt.date() | dt.time():
+            return not _is_amount_place(path) and not _is_option_place(path)
+        case int():
+            return abs(value) >= 2**53 and not _is_option_place(path)
+        case _:
+            return False
+
+
+def _is_amount_place(path: Keys) -> bool:
+    return path in {("budget", name) for name in _AMOUNTS}
+
+
+def _is_option_place(path: Keys) -> bool:
+    """In a role's table, under a name of the provider's own or inside `options`."""
+    if path[:1] != ("roles",) or len(path) < 3:
+        return False
+    return path[2] not in _ROLE_FIELDS or (path[2] == "options" and len(path) > 3)
+
+
+def _odd(value: Any, path: Keys) -> Iterator[Problem]:
+    if _is_odd(value, path):
+        yield Problem(
+            path,
+            f"{clip(str(value), 40)} does not belong here: no field takes a fraction, a date or such a number",
+        )
+    for key, item in _items(value):
+        yield from _odd(item, (*path, key))
+
+
+def _items(value: Any) -> Iterable[tuple[str | int, Any]]:
+    match value:
+        case dict():
+            return value.items()
+        case list():
+            return enumerate(value)
+        case _:
+            return ()
+
+
+def _plain(value: Any, path: Keys) -> Any:
+    """Only what JSON has: in a provider's options fractions and dates become text; odd values become nothing."""
     match value:
         case dict():
             return {key: _plain(item, (*path, key)) for key, item in value.items()}
         case list():
-            return [_plain(item, (*path, "*")) for item in value]
-        case Decimal() if len(path) == 2 and path[0] == "budget" and path[1] in _AMOUNTS:
-            return value
-        case Decimal() | datetime.date() | datetime.time():
+            return [_plain(item, (*path, n)) for n, item in enumerate(value)]
+        case _ if _is_odd(value, path):
+            return None
+        case Decimal() | dt.date() | dt.time() if not _is_amount_place(path):
             return str(value)
-        case int() if not isinstance(value, bool) and abs(value) >= 2**53:
+        case int() if abs(value) >= 2**53:
             return str(value)
         case _:
             return value
@@ -142,10 +175,14 @@ def _budget(value: dict[str, Any]) -> dict[str, Any]:
 def _amount_problems(value: dict[str, Any]) -> list[Problem]:
     given = {name: _budget(value)[name] for name in _AMOUNTS if name in _budget(value)}
     return [
-        Problem(("budget", name), f"{amount} is not a number above 0 and up to {_AMOUNTS[name][2]}")
+        Problem(("budget", name), f"{_shown(amount)} is not a number above 0 and up to {_AMOUNTS[name][2]}")
         for name, amount in given.items()
         if not _is_amount(amount, _AMOUNTS[name][2])
     ]
+
+
+def _shown(amount: Any) -> str:
+    return clip(str(amount) if isinstance(amount, int | Decimal) else repr(amount), 40)
 
 
 def _is_amount(amount: Any, most: int) -> bool:
@@ -194,7 +231,9 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
                 else 'needs agent = "scripted"'
             )
             found.append(Problem(("roles", name, "script"), wrong))
-    argvs = [(("checks", name), argv) for name, argv in value.get("checks", {}).items()]
+    argvs: list[tuple[tuple[str | int, ...], list[str]]] = [
+        (("checks", name), argv) for name, argv in value.get("checks", {}).items()
+    ]
     argvs += [
         (("worktree", "setup", n), argv) for n, argv in enumerate(value.get("worktree", {}).get("setup", ()))
     ]
@@ -220,31 +259,3 @@ def _near_misses(value: dict[str, Any]) -> list[Problem]:
         for key in table
         if key not in _ROLE_FIELDS and (near := difflib.get_close_matches(key, _ROLE_FIELDS, 1, 0.8))
     ]
-
-
-def _refused(name: str, text: str, found: list[Problem]) -> UserError:
-    lines = toml_lines(text)
-    told = [(line_of(lines, p.path) or 1, f"{p}{_advice(p)}") for p in found]
-    body = [f"{name}, line {line}: {what}" for line, what in sorted(told, key=lambda t: t[0])]
-    return UserError("\n".join(["the configuration cannot be used; mend it and try again:", *body]))
-
-
-def _advice(problem: Problem) -> str:
-    if problem.what == "is not a known field":
-        return f"; {_did_you_mean(problem.path)}"
-    names = tuple(str(p) for p in problem.path)
-    any_name = (*names[:1], "*", *names[2:])
-    fitting = [e for k, e in _EXAMPLES.items() if k in (names[: len(k)], any_name[: len(k)])]
-    return f"; for example: {fitting[0]}" if fitting and "did you mean" not in problem.what else ""
-
-
-def _did_you_mean(path: tuple[str | int, ...]) -> str:
-    known = _known_at(tuple(str(p) for p in path[:-1]))
-    near = difflib.get_close_matches(str(path[-1]), known, 1, 0.6)
-    return f"did you mean `{near[0]}`?" if near else f"known here are {', '.join(known)}"
-
-
-def _known_at(table: tuple[str, ...]) -> list[str]:
-    parts = config_schema()["$defs"]
-    part = parts.get(table[0].capitalize() if table else "Config", {})
-    return sorted(part.get("properties", {}))

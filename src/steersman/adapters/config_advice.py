@@ -1,0 +1,67 @@
+"""What is said about a broken `steersman.toml`: file, line, field, and what to write instead.
+
+**Invariant:** advice only: whether something is wrong was decided before.
+"""
+
+import difflib
+
+from steersman.contracts.config import config_schema
+from steersman.errors import UserError
+from steersman.judges.problems import Problem
+from steersman.judges.toml_lines import line_of, toml_lines
+
+# What to write instead, by the beginning of the path; `*` is any name.
+_EXAMPLES: dict[tuple[str, ...], str] = {
+    ("version",): "version = 1",
+    ("base",): 'base = "main"',
+    ("deliver",): 'deliver = "branch"',
+    ("known_failures",): 'known_failures = ["tests/test_old.py::test_flaky"]',
+    ("worktree", "include"): 'include = [".env.test"]',
+    ("worktree", "setup"): 'setup = [["uv", "sync", "--frozen"]]',
+    ("worktree",): '[worktree] and below it include = [".env.test"]',
+    ("checks",): '[checks] and below it unit = ["python", "-m", "pytest", "-q"]',
+    ("roles", "*", "agent"): 'agent = "claude"',
+    ("roles", "*", "model"): 'model = "sonnet"',
+    ("roles", "*", "script"): 'script = "demo.yaml"',
+    ("roles", "*", "retries"): "retries = 2",
+    ("roles", "*", "seconds"): "seconds = 600",
+    ("roles",): '[roles.coder] and below it agent = "claude"',
+    ("budget", "usd"): "usd = 8 or usd = 0.50",
+    ("budget", "hours"): "hours = 6 or hours = 0.5",
+    ("budget", "tokens"): "tokens = 3_000_000",
+    ("budget", "turns"): "turns = 40",
+    ("budget",): "[budget] and below it usd = 8",
+    ("unattended",): '[unattended] and below it on_limit = "wait"',
+    ("notify",): '[notify] and below it webhook = "env:STEERSMAN_WEBHOOK"',
+    ("rules", "repeated_failure"): 'repeated_failure = "same_command"',
+    ("rules",): "[rules] and below it max_iterations = 3",
+}
+
+
+def refused(name: str, text: str, found: list[Problem]) -> UserError:
+    """All problems in the order of their lines, each with its advice."""
+    lines = toml_lines(text)
+    told = [(line_of(lines, p.path) or 1, f"{p}{_advice(p)}") for p in found]
+    body = [f"{name}, line {line}: {what}" for line, what in sorted(told, key=lambda t: t[0])]
+    return UserError("\n".join(["the configuration cannot be used; mend it and try again:", *body]))
+
+
+def _advice(problem: Problem) -> str:
+    if problem.what == "is not a known field":
+        return f"; {_did_you_mean(problem.path)}"
+    names = tuple(str(p) for p in problem.path)
+    any_name = (*names[:1], "*", *names[2:])
+    fitting = [e for k, e in _EXAMPLES.items() if k in (names[: len(k)], any_name[: len(k)])]
+    return f"; for example: {fitting[0]}" if fitting and "did you mean" not in problem.what else ""
+
+
+def _did_you_mean(path: tuple[str | int, ...]) -> str:
+    known = _known_at(tuple(str(p) for p in path[:-1]))
+    near = difflib.get_close_matches(str(path[-1]), known, 1, 0.6)
+    return f"did you mean `{near[0]}`?" if near else f"known here are {', '.join(known)}"
+
+
+def _known_at(table: tuple[str, ...]) -> list[str]:
+    parts = config_schema()["$defs"]
+    part = parts.get(table[0].capitalize() if table else "Config", {})
+    return sorted(part.get("properties", {}))
