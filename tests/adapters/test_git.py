@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,17 @@ def test_a_place_without_commits_is_a_problem_with_a_next_step(tmp_path, make, w
     with pytest.raises(WorkspaceError) as caught:
         workspace.base(None)
     assert words in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_repository_of_somebody_else_needs_the_persons_word(workspace, repo, tmp_path, monkeypatch):
+    """git's guard against foreign repositories holds until the person's own configuration trusts the place."""
+    os.chown(repo, 65534, 65534)
+    os.chown(repo / ".git", 65534, 65534)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "belongs to somebody else; run `git config --global --add safe.directory" in workspace.problem()
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {repo}\n")
+    assert GitWorkspace(repo, tmp_path / "state").problem() is None
 
 
 def test_inside_the_git_directory_is_a_problem(repo, tmp_path):
@@ -306,18 +318,19 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_odd_names_are_recorded_as_they_are(workspace, name):
-    """A file of any name is added, changed, handed out and removed again under that name."""
+def test_odd_names_are_recorded_as_they_are(workspace):
+    """A file of any name is added, counted, handed out and removed again under that name."""
     tree = checkout(workspace)
-    (tree / name).write_text("x\n")
+    for name in ODD:
+        (tree / name).write_text("x\n")
     change = capture(workspace, tree)
-    assert (change.files, change.added) == ((name,), 1)
+    assert (change.files, change.added) == (tuple(sorted(ODD)), len(ODD))
     workspace.remove(RUN)
     again = checkout(workspace, change.commit)
-    assert (again / name).read_text() == "x\n"
-    (again / name).unlink()
-    assert workspace.capture(RUN, str(again), change.commit, "b").files == (name,)
+    for name in ODD:
+        assert (again / name).read_text() == "x\n"
+        (again / name).unlink()
+    assert workspace.capture(RUN, str(again), change.commit, "b").files == tuple(sorted(ODD))
 
 
 def test_a_name_that_is_no_text_is_escaped(workspace):
@@ -513,16 +526,17 @@ def test_a_vanished_tree_cannot_be_recorded(workspace):
 
 def test_a_tree_with_a_living_worker_is_left_alone(workspace):
     """While a process of another effect is alive its tree is neither handed out nor removed."""
-    tree = checkout(workspace)
-    env = {**os.environ, "STEERSMAN_EFFECT": f"{RUN}:1:1"}
+    run = f"run-{uuid.uuid4().hex}"  # other tests have trees of RUN, and would see the worker
+    tree = checkout(workspace, run=run)
+    env = {**os.environ, "STEERSMAN_EFFECT": f"{run}:1:1"}
     worker = subprocess.Popen([sys.executable, "-c", "input()"], env=env, stdin=subprocess.PIPE)
     try:
-        other = checkout(workspace, effect="2:1")
+        other = checkout(workspace, effect="2:1", run=run)
         assert other != tree
         assert tree.is_dir()
     finally:
         worker.communicate(b"\n")
-    assert checkout(workspace, effect="3:1") in {tree, other}
+    assert checkout(workspace, effect="3:1", run=run) in {tree, other}
 
 
 def test_removing_a_run_leaves_no_trace_of_its_trees(workspace, repo, tmp_path):

@@ -52,8 +52,20 @@ _ENVIRONMENT = {
     "GIT_COMMITTER_NAME": NAME,
     "GIT_COMMITTER_EMAIL": EMAIL,
 }
-# Only these subcommands can be led by attributes to a configured program.
-_MEETS_DRIVERS = frozenset({"add", "merge", "merge-tree", "status", "update-index", "worktree"})
+# All others may write an index, and git compares young files through their filters when it does.
+_MEETS_NO_FILES = frozenset(
+    {
+        "cat-file",
+        "check-ref-format",
+        "commit-tree",
+        "config",
+        "merge-base",
+        "rev-list",
+        "rev-parse",
+        "update-ref",
+        "version",
+    }
+)
 _DRIVER = re.compile(r"(?P<driver>(?P<kind>filter|merge)\..+)\.(?:clean|smudge|process|required|driver)")
 
 
@@ -75,7 +87,7 @@ class Git:
         self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
     ) -> Answer:
         """Runs one git command; a command that says no is an answer, a git that cannot run is an error."""
-        silenced = self._silenced() if args[0] in _MEETS_DRIVERS else ()
+        silenced = () if args[0] in _MEETS_NO_FILES else self._silenced()
         settings = dict(_as_environment((*_SETTINGS, *self._trusted, *silenced)))
         full = {**_passed_on(), **_ENVIRONMENT, **settings, **(env or {})}
         return _run(args, cwd or self.place, full, feed)
