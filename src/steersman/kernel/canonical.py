@@ -18,6 +18,8 @@ _decode = msgspec.json.Decoder().decode
 def canonical(value: Any) -> bytes:
     """The RFC 8785 bytes of a value without floats."""
     data = _encode(value)
+    if data.isascii():
+        return data
     # msgspec sorts keys by code point, RFC 8785 by UTF-16 unit; they differ only for U+E000..U+FFFF,
     # whose UTF-8 form starts with one of these two bytes.
     if b"\xee" in data or b"\xef" in data:

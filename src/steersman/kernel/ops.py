@@ -1,6 +1,7 @@
 """The only way a context changes: ops that are recorded and applied.
 
     ("set", field, value)          ("put", field, key, value)     ("drop", field, key)
+    ("take", field, name)          the value is what the event carries under this name: not written twice
     ("add", field, number)         ("append", field, item)        a log: counted and digested, never rewritten
     ("count", cap, n)              ("clear", cap)                 cap counters, kept apart from the context
 
@@ -18,7 +19,7 @@ from steersman.kernel.canonical import canonical
 Op = Sequence[Any]
 
 
-class Log(msgspec.Struct, frozen=True):
+class Log(msgspec.Struct, frozen=True, gc=False):
     """A list that only grows, known by its length and rolling digest; its items are in the entries' ops."""
 
     count: int = 0
@@ -30,16 +31,21 @@ class Log(msgspec.Struct, frozen=True):
         return Log(self.count + 1, rolled)
 
 
-def changed(context: Any, ops: Iterable[Op]) -> Any:
+def changed(context: Any, ops: Iterable[Op], data: Any = None) -> Any:
     """A copy of a typed context with the ops applied; the given one is left alone."""
     new = context.__copy__()
     for op in ops:
         name = op[1]
-        setattr(new, name, _value(getattr(new, name), op))
+        if op[0] == "set":
+            setattr(new, name, op[2])
+        elif op[0] == "take":
+            setattr(new, name, getattr(data, op[2]))
+        else:
+            setattr(new, name, _value(getattr(new, name), op))
     return new
 
 
-def changed_plain(context: dict[str, Any], ops: Iterable[Op]) -> dict[str, Any]:
+def changed_plain(context: dict[str, Any], ops: Iterable[Op], data: Any = None) -> dict[str, Any]:
     """The same for a context as it is read back from the tape, whatever machine wrote it."""
     new = dict(context)
     for op in ops:
@@ -47,6 +53,8 @@ def changed_plain(context: dict[str, Any], ops: Iterable[Op]) -> dict[str, Any]:
         value = new.get(name)
         if op[0] == "append":
             new[name] = msgspec.to_builtins(_value(Log(**value) if value else Log(), op))
+        elif op[0] == "take":
+            new[name] = data[op[2]]
         else:
             new[name] = _value(value, op)
     return new
@@ -70,11 +78,10 @@ def _value(old: Any, op: Op) -> Any:
 
 def tallied(counts: dict[str, int], ops: Iterable[Op]) -> dict[str, int]:
     """Cap counters after their ops."""
-    new = dict(counts)
+    new = counts.copy()
     for op in ops:
         if op[0] == "count":
             new[op[1]] = new.get(op[1], 0) + op[2]
         else:
-            for key in [k for k in new if k == op[1] or k.startswith(op[1] + ":")]:
-                del new[key]
+            new = {k: n for k, n in new.items() if k != op[1] and not k.startswith(op[1] + ":")}
     return new

@@ -33,24 +33,31 @@ def applied(
         new = _created(entry)
     else:
         new = snapshot.__copy__()
-        if entry.context is not None:
-            new.context = entry.context
-            new.context_version = entry.context_version or new.context_version
     new.seq, new.hash, new.at = entry.seq, hash_, entry.at
+    if entry.kind != "transition":
+        _beside(new, entry)
     if context is not None:
-        new.context = context
-    elif entry.ops:
-        new.context = changed_plain(new.context, entry.ops)
-    if counts is not None:
-        new.counts = counts
-    elif entry.counts:
-        new.counts = tallied(new.counts, entry.counts)
+        new.context, new.counts = context, counts if counts is not None else new.counts
+    else:
+        if entry.ops:
+            new.context = changed_plain(new.context, entry.ops, entry.data)
+        if entry.counts:
+            new.counts = tallied(new.counts, entry.counts)
     if entry.to and not entry.stay:
         new.state, new.visit, new.planned = entry.to, entry.seq, ()
+        new.ended = ""
     if entry.planned or entry.closed or entry.held:
         _items(new, entry)
     if entry.spent:
         new.budget = {**new.budget, **{k: new.budget.get(k, 0) + v for k, v in entry.spent.items()}}
+    return new
+
+
+def _beside(new: Snapshot, entry: Entry) -> None:
+    """What entries that take no row may change besides."""
+    if entry.context is not None:
+        new.context = entry.context
+        new.context_version = entry.context_version or new.context_version
     if entry.epoch is not None:
         new.epoch = entry.epoch
     if entry.definition:
@@ -59,9 +66,6 @@ def applied(
         new.refused += 1
     if entry.ended:
         new.ended = entry.ended
-    elif entry.to and not entry.stay and new.ended:
-        new.ended = ""
-    return new
 
 
 def _created(entry: Entry) -> Snapshot:
@@ -78,16 +82,16 @@ def _created(entry: Entry) -> Snapshot:
 
 
 def _items(new: Snapshot, entry: Entry) -> None:
-    items = dict(new.items)
+    items = new.items.copy()
     for gone in entry.closed:
         items.pop(gone, None)
     for item in entry.held:
         items[item.id] = item
-    for item in entry.planned:
-        items[item.id] = item
-    new.items = items
     if entry.planned:
-        new.planned = (*new.planned, *(i.key for i in entry.planned))
+        for item in entry.planned:
+            items[item.id] = item
+        new.planned = (*new.planned, *[i.key for i in entry.planned])
+    new.items = items
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import msgspec
 from steersman.kernel.canonical import digest_of
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A job that is planned and not over: its id is `<run>:<seq>:<n>`."""
 
     id: str
@@ -26,7 +26,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: dict[str, Any] = {}  # noqa: RUF012  frozen: facts of the parts that are finished, never redone
 
 
-class Snapshot(msgspec.Struct, omit_defaults=True):
+class Snapshot(msgspec.Struct, omit_defaults=True, gc=False):
     """A run after its entry number `seq`."""
 
     run: str

@@ -15,7 +15,7 @@ from steersman.kernel.snapshot import Snapshot
 CHAIN = 8  # computed events in a row; more is a loop that the check missed
 
 
-class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
+class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A job that starts with this step: the commit that plans it counts as its start."""
 
     job: str
@@ -26,7 +26,7 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True):
     due: int | None = None
 
 
-class Happened(msgspec.Struct, frozen=True):
+class Happened(msgspec.Struct, frozen=True, gc=False):
     """An event with what it carries and who caused it."""
 
     event: EventDef
@@ -35,7 +35,7 @@ class Happened(msgspec.Struct, frozen=True):
     guards: dict[str, bool] | None = None  # what naming it has evaluated
 
 
-class Taken(msgspec.Struct, frozen=True):
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """A row was taken: what it changed and what it starts."""
 
     row: Row
@@ -52,7 +52,7 @@ class Taken(msgspec.Struct, frozen=True):
     waived: str = ""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Refused(msgspec.Struct, frozen=True, gc=False):
     """No row was taken: why, and what is legal now."""
 
     event: str
@@ -119,19 +119,21 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
     event, data = happened.event, happened.data
     if happened.origin is not event.origin:
         return _refuse(m, state, happened, f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}")
-    guards = {**happened.guards} if happened.guards else {}
+    guards = happened.guards or {}
     for row in m.lookup.get((state, event.name), ()):
         if row.cap is not None and not _room(row.cap, context, data, counts):
-            guards[f"room:{row.cap.name}"] = False
+            guards = {**guards, f"room:{row.cap.name}": False}
             continue
+        if row.when is otherwise:
+            return _take(m, snapshot, row, happened, guards or _OTHERWISE, context, counts)
         yes = holds(row.when, context, data, counts)
-        if row.when.name not in guards:
-            guards[row.when.name] = yes
+        guards = {**guards, row.when.name: yes}
         if yes:
             return _take(m, snapshot, row, happened, guards, context, counts)
     return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", guards)
 
 
+_OTHERWISE = {"otherwise": True}  # nothing had to hold
 _NO_COUNTS: dict[str, int] = {}
 
 
@@ -155,7 +157,7 @@ def _take(
     fold = m.folds.get(happened.event.name)
     ops: tuple[Op, ...] = (*fold.do(context, happened.data), *row.setting) if fold is not None else row.setting
     tallies = _tallies(m, row, happened, context)
-    new = changed(context, ops) if ops else context
+    new = changed(context, ops, happened.data) if ops else context
     tally = tallied(counts, tallies) if tallies else counts
     planned = work(m, to, new, tally, done if stay else ())
     return Taken(row, happened, source, to, stay, guards, ops, tallies, new, tally, planned)

@@ -5,11 +5,12 @@ things happening without a row.
 **Invariant:** an entry holds enums, numbers, ids, digests and people's own bounded reasons; never outside text.
 """
 
+from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
 
-from steersman.kernel.canonical import canonical, digest
+from steersman.kernel.canonical import canonical
 from steersman.kernel.snapshot import Item
 
 FORMAT = 1
@@ -29,7 +30,7 @@ class Retry(msgspec.Struct, frozen=True):
     retry_reason: str
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """One record; absent fields have their default."""
 
     run: str
@@ -70,7 +71,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, forbi
     format: int = FORMAT
 
 
-class Sealed(msgspec.Struct, frozen=True):
+class Sealed(msgspec.Struct, frozen=True, gc=False):
     """An entry as it is stored: its bytes and their hash."""
 
     entry: Entry
@@ -84,7 +85,7 @@ _decoder = msgspec.json.Decoder(Entry)
 def sealed(entry: Entry) -> Sealed:
     """The entry with its canonical bytes and hash."""
     body = canonical(entry)
-    return Sealed(entry, body, digest(body))
+    return Sealed(entry, body, sha256(body).hexdigest())
 
 
 def read(body: bytes) -> Entry:
