@@ -338,10 +338,10 @@ class Fold:
     """What an event changes in the context, as ops."""
 
     on: EventDef
-    do: Callable[[Any, Any], Sequence[tuple[Any, ...]]]
+    do: Callable[[Any, Any], Sequence[Sequence[Any]]]
     version: int
 
 
-def fold(on: EventDef, do: Callable[[Any, Any], Sequence[tuple[Any, ...]]], *, version: int = 1) -> Fold:
+def fold(on: EventDef, do: Callable[[Any, Any], Sequence[Sequence[Any]]], *, version: int = 1) -> Fold:
     """`do(context, data) -> ops`, pure."""
     return Fold(on, do, version)

@@ -1,13 +1,16 @@
 """What a roundtable run knows, and what each event changes in it.
 
-Texts are payload names. Lists that grow are logs. **Invariant:** nothing here decides a transition.
+Texts are payload names. Lists that grow are logs. **Invariant:** no state, event or row is named here; `confirms` is
+the one question that a guard and a fold must answer alike.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
 from steersman.kernel.ops import Log, Op
@@ -20,14 +23,14 @@ class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
     person: str = ""
 
 
-class Context(msgspec.Struct, omit_defaults=True, kw_only=True):
+class Context(msgspec.Struct, kw_only=True):
     """The run's knowledge."""
 
     # fixed at creation
-    mode: str
-    max_iterations: int = 3
-    repeated: str = "same_command"  # or same_failure
-    deliver: str = "branch"
+    mode: Literal["proposal", "implementation"]
+    max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
+    repeated: Literal["same_command", "same_failure"] = "same_command"
+    deliver: Literal["branch", "merge"] = "branch"
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -70,19 +73,18 @@ class Context(msgspec.Struct, omit_defaults=True, kw_only=True):
     followups: Log = Log()
 
 
+FIXED = (
+    "mode", "max_iterations", "repeated", "deliver", "target", "task_ref", "config_ref", "base_commit", "base_tree",
+)  # fmt: skip
+
+
 def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
     """What the first event carries, and the context of a new run, from a request in plain words."""
-    context = Context(
-        mode=request.get("mode", "proposal"),
-        max_iterations=request.get("max_iterations", 3),
-        repeated=request.get("repeated", "same_command"),
-        deliver=request.get("deliver", "branch"),
-        target=request.get("target", ""),
-        task_ref=request["task_ref"],
-        config_ref=request.get("config_ref", ""),
-        base_commit=request.get("base_commit", ""),
-        base_tree=request.get("base_tree", ""),
-    )
+    given = {name: request[name] for name in FIXED if name in request}
+    try:
+        context = msgspec.convert({"mode": "proposal", **given}, Context)
+    except msgspec.ValidationError as error:
+        raise UserError(f"roundtable cannot begin like this: {error}") from error
     return TaskReceived(request["task_ref"], request.get("person", "")), context
 
 
@@ -118,6 +120,12 @@ def proposal_summarised(c: Context, _e: Any) -> tuple[Op, ...]:
     return (("append", "rounds", summary),)
 
 
+def confirms(c: Context, e: GateAnswer) -> bool:
+    """Whether an answer approves exactly the proposal that waits."""
+    waits = c.outcome == "await_operator_confirm"
+    return waits and e.choice == "approve" and e.digest == c.contract_digest
+
+
 def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
     """A follow-up starts afresh: iterations and failure memory, never budgets."""
     said = {"choice": e.choice, "text": e.text, "person": e.person}
@@ -131,7 +139,7 @@ def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
     )
     if e.text:
         ops += (("set", "followup_ref", e.text),)
-    if e.choice == "approve":
+    if confirms(c, e):
         ops += (("set", "confirmed_digest", c.contract_digest), ("set", "confirmed_by", e.person))
     return ops
 
@@ -223,7 +231,13 @@ def checks_stopped(c: Context, e: CheckFacts) -> tuple[Op, ...]:
 
 
 def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
-    return (("set", "must_fix", []), ("set", "failed_commands", []), *_results(e), _summary(c, "approved"))
+    return (
+        ("set", "must_fix", []),
+        ("set", "failed_commands", []),
+        ("set", "failure_keys", []),
+        *_results(e),
+        _summary(c, "approved"),
+    )
 
 
 def _results(e: CheckFacts) -> tuple[Op, ...]:

@@ -179,9 +179,7 @@ NEW_PROPOSAL = Guard(
 CONFIRMS = Guard(
     "confirms",
     "append mode: the operator confirms exactly the proposal that waits",
-    lambda c, e: (
-        e.choice == "approve" and c.outcome == "await_operator_confirm" and e.digest == c.contract_digest
-    ),
+    ctx.confirms,
 )
 PREPARED = Guard(
     "prepared",

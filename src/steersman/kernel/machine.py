@@ -1,0 +1,82 @@
+"""The machine itself: an immutable value, and the few questions every reader of it asks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from steersman.kernel.definition import (
+    Cap,
+    Computed,
+    EventDef,
+    Fold,
+    Guard,
+    Job,
+    Naming,
+    Row,
+    StateDef,
+)
+from steersman.kernel.laws import Law
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """An immutable, executable definition: the published table is the executed table."""
+
+    name: str
+    meaning: str
+    states: dict[str, StateDef]
+    events: dict[str, EventDef]
+    rows: tuple[Row, ...]
+    namings: dict[str, Naming]
+    computed: dict[str, Computed]
+    folds: dict[str, Fold]
+    laws: tuple[Law, ...]
+    context: type[msgspec.Struct]
+    context_version: int
+    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]
+    constants: Mapping[str, tuple[Any, ...]]
+    memory: Mapping[str, tuple[Any, ...]]
+    jobs: dict[str, Job]
+    caps: dict[str, Cap]
+    lookup: dict[tuple[str | None, str], tuple[Row, ...]] = field(repr=False)
+    resets: dict[str, tuple[tuple[str, str], ...]] = field(repr=False)  # event -> ops that clear its caps
+    settled: frozenset[str] = field(repr=False)  # states in which a run has its outcome
+    abort: EventDef | None
+    successes: tuple[str, ...]
+    roles: tuple[str, ...]
+    begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None
+    initial: StateDef
+    digest: str = ""
+
+
+def sources(row: Row, states: Sequence[StateDef]) -> tuple[str | None, ...]:
+    """The names of the states a row starts from; None is creation."""
+    match row.source:
+        case None:
+            return (None,)
+        case StateDef() as one:
+            return (one.name,)
+        case tuple() as many:
+            return tuple(s.name for s in many)
+        case _:
+            return tuple(s.name for s in states if not (s.final or s.resting))
+
+
+def guards(m: Machine) -> tuple[Guard, ...]:
+    """Every guard of a machine, each once, in the order of the file."""
+    seen: dict[int, Guard] = {}
+    for g in (
+        *(r.when for r in m.rows),
+        *(g for n in m.namings.values() for g, _ in n.pairs),
+        *(g for c in m.computed.values() for g, _ in c.pairs),
+        *(d.when for s in m.states.values() for d in s.work),
+    ):
+        seen.setdefault(id(g), g)
+    return tuple(seen.values())
+
+
+def limit_of(cap: Cap, context: Any) -> int:
+    """How often a cap's row may be taken in this run."""
+    return cap.limit if isinstance(cap.limit, int) else int(getattr(context, cap.limit))
