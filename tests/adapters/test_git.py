@@ -560,6 +560,24 @@ def test_a_missing_commit_is_an_error(workspace):
     """A commit that is not in the repository cannot be checked out."""
     with pytest.raises(WorkspaceError, match="is not in"):
         workspace.checkout(RUN, "0" * 40, f"{RUN}:1:1", 1)
+    with pytest.raises(WorkspaceError, match="is not in"):
+        workspace.deliver(RUN, "0" * 40, "main", "branch", None, "m")
+
+
+def test_a_tree_that_cannot_be_made_leaves_nothing_behind(workspace, repo, tmp_path):
+    """A damaged repository is an error in git's own words, and the half-made tree is gone."""
+    blob = git(repo, "rev-parse", "HEAD:README")
+    (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(WorkspaceError, match=r"git worktree refused: (?s:.*); put that right"):
+        checkout(workspace)
+    assert os.listdir(tmp_path / "state" / "worktrees" / RUN) == []
+    assert git(repo, "worktree", "list").count("\n") == 0
+
+
+def test_a_name_with_a_nul_is_an_error_like_others(workspace):
+    """No name makes git unstartable without a word."""
+    with pytest.raises(WorkspaceError, match="could not be started"):
+        workspace.base("a\0b")
 
 
 # -- included files --------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], feed: bytes) 
         raise WorkspaceError(
             f"git {args[0]} did not end within {_SECONDS} s; try it by hand in {cwd}"
         ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise WorkspaceError(_cannot_run(cwd, error)) from error
     return Answer(done.returncode, done.stdout, done.stderr.decode("utf-8", "backslashreplace"))
 
@@ -188,7 +188,7 @@ def _as_environment(settings: tuple[Setting, ...]) -> Iterator[Setting]:
         yield f"GIT_CONFIG_VALUE_{number}", value
 
 
-def _cannot_run(cwd: Path, error: OSError) -> str:
+def _cannot_run(cwd: Path, error: Exception) -> str:
     if shutil.which("git") is None:
         return "git was not found on PATH; install git 2.38 or newer and try again"
     if not cwd.is_dir():
