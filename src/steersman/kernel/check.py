@@ -1,14 +1,13 @@
 """The model check: what is wrong with a machine, each finding with the shortest path to it."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 
-from steersman.kernel.build import Machine, sources
-from steersman.kernel.definition import STAY, Guard, Origin, StateDef, otherwise
-from steersman.kernel.explore import Graph, Node, explore
+from steersman.kernel.definition import STAY, EventDef, Guard, Origin, StateDef, otherwise
+from steersman.kernel.explore import Graph, Node, exactly, explore
 from steersman.kernel.laws import Before, Never, Only, Possible
+from steersman.kernel.machine import Machine, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,11 @@ def check(m: Machine) -> Report:
     """Explores the machine to a fixpoint and reports every finding."""
     graph = explore(m)
     findings = (
-        *_exits(m),
-        *_open_groups(m),
+        *_exits(m, graph),
+        *_open_groups(m, graph),
         *_unused(m),
-        *_unabortable(m),
+        *(_unabortable(m, m.abort, graph) if m.abort is not None else ()),
+        *_unborn(graph),
         *_unanswered(graph),
         *_unreachable(m, graph),
         *_hidden(m, graph),
@@ -52,22 +52,17 @@ def check(m: Machine) -> Report:
     return Report(m.name, graph.cases, len(graph.edges), tuple(findings))
 
 
-def _exits(m: Machine) -> Iterator[Finding]:
-    for row in m.rows:
-        for name in sources(row, tuple(m.states.values())):
-            if name is None:
-                continue
-            here = m.states[name]
-            if here.final and row.to is not STAY:
-                yield Finding("exit from a final state", f"{name} on {row.on.name} ('{row.label}')")
-            if here.resting and row.to is not STAY and row.on.origin not in (Origin.PERSON, Origin.GATE):
-                yield Finding(
-                    "exit from a resting state that nobody asked for",
-                    f"{name} on {row.on.name} ('{row.label}')",
-                )
+def _exits(m: Machine, graph: Graph) -> Iterator[Finding]:
+    leaving = ((name, row) for (name, _), rows in m.lookup.items() for row in rows if row.to is not STAY)
+    for name, row in leaving:
+        here, where = m.states.get(name or ""), f"{name} on {row.on.name} ('{row.label}')"
+        if here is not None and here.final:
+            yield Finding("exit from a final state", where, graph.way(here.name))
+        if here is not None and here.resting and row.on.origin not in (Origin.PERSON, Origin.GATE):
+            yield Finding("exit from a resting state that nobody asked for", where, graph.way(here.name))
 
 
-def _open_groups(m: Machine) -> Iterator[Finding]:
+def _open_groups(m: Machine, graph: Graph) -> Iterator[Finding]:
     for (name, event), rows in m.lookup.items():
         last = rows[-1]
         exact = m.events[event].origin is Origin.PERSON and bool(last.when.reads)
@@ -75,6 +70,7 @@ def _open_groups(m: Machine) -> Iterator[Finding]:
             yield Finding(
                 "guarded rows without otherwise",
                 f"{name} on {event}: nothing says what happens when '{last.when.sentence}' is false",
+                graph.way(name or ""),
             )
 
 
@@ -85,14 +81,16 @@ def _unused(m: Machine) -> Iterator[Finding]:
             yield Finding("event without a row", name)
 
 
-def _unabortable(m: Machine) -> Iterator[Finding]:
-    for here in m.states.values() if m.abort is not None else ():
-        if (
-            not here.final
-            and not here.resting
-            and (here.name, m.abort.name if m.abort else "") not in m.lookup
-        ):
-            yield Finding("state that cannot be aborted", here.name)
+def _unabortable(m: Machine, abort: EventDef, graph: Graph) -> Iterator[Finding]:
+    for here in m.states.values():
+        if not here.final and not here.resting and (here.name, abort.name) not in m.lookup:
+            yield Finding("state that cannot be aborted", here.name, graph.way(here.name))
+
+
+def _unborn(graph: Graph) -> Iterator[Finding]:
+    for u in graph.unborn:
+        given = ", ".join(f"{name}={value!r}" for name, value in u.constants)
+        yield Finding("beginning without a row", f"{u.event} with {given}" if given else u.event)
 
 
 def _unanswered(graph: Graph) -> Iterator[Finding]:
@@ -120,21 +118,31 @@ def _unreachable(m: Machine, graph: Graph) -> Iterator[Finding]:
 def _hidden(m: Machine, graph: Graph) -> Iterator[Finding]:
     for row in m.rows:
         if row not in graph.taken:
-            where = ", ".join(str(s) for s in sources(row, tuple(m.states.values())))
+            names = sources(row, tuple(m.states.values()))
+            where = ", ".join(str(name) for name in names)
             yield Finding(
                 "row that is never taken",
                 f"{where} on {row.on.name} when '{row.when.sentence}' ('{row.label}')",
+                min((graph.way(name or "") for name in names), key=len),
             )
 
 
 def _dead_ends(m: Machine, graph: Graph) -> Iterator[Finding]:
-    seen: set[str] = set()
+    """Moments from which nothing but an abort leads to an outcome."""
+    back: dict[Node, list[Node]] = {n: [] for n in graph.edges}
     for node, edges in graph.edges.items():
-        here = m.states[node.state]
-        ways = [e for e in edges if e.event is not m.abort]
-        if not ways and not here.final and not here.resting and node.state not in seen:
-            seen.add(node.state)
-            yield Finding("dead end", f"{node.state}: nothing but an abort leads on", graph.path(node))
+        for edge in edges:
+            if edge.event is not m.abort:
+                back[edge.target].append(node)
+    alive = {n for n in graph.edges if n.state in m.settled}
+    queue = deque(alive)
+    while queue:
+        before = [n for n in back[queue.popleft()] if n not in alive]
+        alive.update(before)
+        queue.extend(before)
+    stuck = {n.state: n for n in reversed(graph.edges) if n not in alive}
+    for name, node in stuck.items():
+        yield Finding("dead end", f"{name}: nothing but an abort leads to an outcome", graph.path(node))
 
 
 def _loops(graph: Graph) -> Iterator[Finding]:
@@ -198,11 +206,7 @@ def _laws(m: Machine, graph: Graph) -> Iterator[Finding]:
 
 
 def _in(node: Node, state: StateDef, when: Guard | None) -> bool:
-    if node.state != state.name:
-        return False
-    return (
-        when is None or when.test(SimpleNamespace(**dict(node.constants), **dict(node.memory)), None) is True
-    )
+    return node.state == state.name and (when is None or exactly(node, when))
 
 
 def _never(law: Never, graph: Graph) -> Iterator[Finding]:
@@ -214,14 +218,15 @@ def _never(law: Never, graph: Graph) -> Iterator[Finding]:
 
 def _before(m: Machine, law: Before, graph: Graph) -> Iterator[Finding]:
     """From every beginning (also a reopening) nothing gets to `then` around `first`."""
-    starts = [n for n in graph.edges if n.state == m.initial.name]
+    born = (n for n in graph.edges if n.state == m.initial.name or graph.parents[n][0] is None)
+    starts = [n for n in born if n.state != law.first.name]
     for node in _around(graph, starts, law.first.name):
         if _in(node, law.then, law.when):
             yield Finding("broken law", str(law), graph.path(node))
             return
 
 
-def _around(graph: Graph, starts: Iterable[Node], avoid: str) -> Iterator[Node]:
+def _around(graph: Graph, starts: Sequence[Node], avoid: str) -> Iterator[Node]:
     queue, seen = deque(starts), set(starts)
     while queue:
         node = queue.popleft()

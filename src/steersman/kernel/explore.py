@@ -2,16 +2,17 @@
 
 Just another reader of the definition. Guards that read only constants, memory or caps are answered exactly; guards
 that look at facts are answered both ways.
+**Invariant:** nothing here calls a fold, a work input or a performer.
 """
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
-from steersman.kernel.build import Machine
+from steersman.errors import DefinitionError
 from steersman.kernel.definition import (
     STAY,
     Cap,
@@ -24,6 +25,7 @@ from steersman.kernel.definition import (
     StateDef,
     otherwise,
 )
+from steersman.kernel.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One way on."""
+    """One way on; without a row it is a result that came too late: journaled, and the job is over."""
 
-    row: Row
+    row: Row | None
     event: EventDef
     target: Node
     bounded: bool  # by a person, or by the number of a job's keys
@@ -56,6 +58,14 @@ class Unanswered:
     event: EventDef
 
 
+@dataclass(frozen=True, slots=True)
+class Unborn:
+    """A beginning for which no row may fit."""
+
+    event: str
+    constants: tuple[tuple[str, Any], ...]
+
+
 @dataclass(slots=True)
 class Graph:
     """All that can be reached, and how."""
@@ -64,7 +74,13 @@ class Graph:
     parents: dict[Node, tuple[Node | None, str]] = field(default_factory=dict)
     taken: set[Row] = field(default_factory=set)
     unanswered: list[Unanswered] = field(default_factory=list)
+    unborn: list[Unborn] = field(default_factory=list)
     cases: int = 0
+
+    def way(self, state: str) -> tuple[str, ...]:
+        """The shortest way to any moment in this state; empty when there is none."""
+        # Nodes are explored breadth first: the first one of a state is a nearest one.
+        return next((self.path(n) for n in self.edges if n.state == state), ())
 
     def path(self, node: Node) -> tuple[str, ...]:
         """The shortest way here, as the events taken and the states they led to."""
@@ -94,7 +110,8 @@ def explore(m: Machine) -> Graph:
         node = queue.popleft()
         graph.edges[node] = list(_out(m, graph, node))
         for edge in graph.edges[node]:
-            graph.taken.add(edge.row)
+            if edge.row is not None:
+                graph.taken.add(edge.row)
             arrive(edge.target, node, edge.event.name)
     return graph
 
@@ -105,10 +122,12 @@ def _births(m: Machine, graph: Graph) -> Iterator[tuple[Row, Node]]:
         constants = tuple(zip(names, values, strict=True))
         memory = tuple((n, m.memory[n][0]) for n in sorted(m.memory))
         blank = Node("", constants, memory)
-        for (source, _), rows in m.lookup.items():
-            if source is None:
-                for row in _fitting(m, graph, blank, rows)[0]:
-                    yield row, _enter(m, blank, row, closes=None)
+        for event, rows in ((e, rows) for (source, e), rows in m.lookup.items() if source is None):
+            fitting, certain = _fitting(graph, blank, rows)
+            if not certain:
+                graph.unborn.append(Unborn(event, constants))
+            for row in fitting:
+                yield row, _enter(m, blank, row, closes=None)
 
 
 def _out(m: Machine, graph: Graph, node: Node) -> Iterator[Edge]:
@@ -118,28 +137,34 @@ def _out(m: Machine, graph: Graph, node: Node) -> Iterator[Edge]:
     if certain:
         return  # the computed step is in the same commit: nothing else can come between
     for name in sorted(node.open):
-        job = m.jobs[name]
-        many = any(d.many for s in m.states.values() for d in s.work if d.job is job)
-        for event in _possible(node, m.namings[name].pairs, m)[0]:
-            asked = job.kind == "gate"
-            yield from _follow(m, graph, node, event, closes=job, bounded=asked)
-            if many:
-                yield from _follow(m, graph, node, event, closes=None, bounded=True)
+        yield from _finish(m, graph, node, m.jobs[name])
     for event in m.events.values():
         if event.origin is Origin.PERSON and (node.state, event.name) in m.lookup:
             yield from _follow(m, graph, node, event, closes=None, bounded=True, sent=True)
 
 
+def _finish(m: Machine, graph: Graph, node: Node, job: Job) -> Iterator[Edge]:
+    """What the end of a running job can bring about; of many, others may still be running."""
+    many = any(d.many for s in m.states.values() for d in s.work if d.job is job)
+    for event in _possible(node, m.namings[job.name].pairs)[0]:
+        if job.name not in node.planned and (node.state, event.name) not in m.lookup:
+            yield Edge(None, event, replace(node, open=node.open - {job.name}), bounded=True)
+            continue
+        yield from _follow(m, graph, node, event, closes=job, bounded=job.kind == "gate")
+        if many:
+            yield from _follow(m, graph, node, event, closes=None, bounded=True)
+
+
 def _computed(m: Machine, node: Node) -> tuple[list[EventDef], bool]:
     c = m.computed.get(node.state)
-    return _possible(node, c.pairs, m) if c is not None else ([], False)
+    return _possible(node, c.pairs) if c is not None else ([], False)
 
 
-def _possible(node: Node, pairs: Pairs, m: Machine) -> tuple[list[EventDef], bool]:
+def _possible(node: Node, pairs: Pairs) -> tuple[list[EventDef], bool]:
     """The events a first fit over these pairs can give, and whether it surely gives one."""
     events: list[EventDef] = []
     for guard, event in pairs:
-        answer = _answer(m, node, guard)
+        answer = _answer(node, guard)
         if answer is not False and event not in events:
             events.append(event)
         if answer is True:
@@ -147,14 +172,25 @@ def _possible(node: Node, pairs: Pairs, m: Machine) -> tuple[list[EventDef], boo
     return events, False
 
 
-def _answer(m: Machine, node: Node, guard: Guard) -> bool | None:
+def _answer(node: Node, guard: Guard) -> bool | None:
     if guard is otherwise:
         return True
     if guard.cap is not None:
         return dict(node.counts).get(guard.cap.name, 0) < trial(guard.cap)
     if guard.reads:
-        return guard.test(SimpleNamespace(**dict(node.constants), **dict(node.memory)), None) is True
+        return exactly(node, guard)
     return None
+
+
+def exactly(node: Node, guard: Guard) -> bool:
+    """The answer of a guard that reads constants and memory only."""
+    known = SimpleNamespace(**dict(node.constants), **dict(node.memory))
+    try:
+        return guard.test(known, None) is True
+    except AttributeError as error:
+        raise DefinitionError(
+            f"guard '{guard.name}' says it reads only {', '.join(guard.reads) or 'nothing'}, but looks further: {error}"
+        ) from error
 
 
 def trial(cap: Cap) -> int:
@@ -162,14 +198,14 @@ def trial(cap: Cap) -> int:
     return cap.limit if isinstance(cap.limit, int) else cap.trial
 
 
-def _fitting(m: Machine, graph: Graph, node: Node, rows: tuple[Row, ...]) -> tuple[list[Row], bool]:
+def _fitting(graph: Graph, node: Node, rows: tuple[Row, ...]) -> tuple[list[Row], bool]:
     """The rows that may be taken, and whether one surely is."""
     fitting: list[Row] = []
     for row in rows:
         graph.cases += 1
         if row.cap is not None and dict(node.counts).get(row.cap.name, 0) >= trial(row.cap):
             continue
-        answer = _answer(m, node, row.when)
+        answer = _answer(node, row.when)
         if answer is not False:
             fitting.append(row)
         if answer is True:
@@ -187,7 +223,7 @@ def _follow(
     bounded: bool,
     sent: bool = False,
 ) -> Iterator[Edge]:
-    rows, certain = _fitting(m, graph, node, m.lookup.get((node.state, event.name), ()))
+    rows, certain = _fitting(graph, node, m.lookup.get((node.state, event.name), ()))
     if not certain and not sent:
         graph.unanswered.append(Unanswered(node, event))
     for row in rows:
@@ -206,9 +242,7 @@ def _enter(m: Machine, node: Node, row: Row, *, closes: Job | None) -> Node:
         state, node.constants, memory, _counted(m, node, row), still, node.planned if stay else frozenset()
     )
     fresh = {
-        d.job.name
-        for d in m.states[state].work
-        if _answer(m, moved, d.when) and d.job.name not in moved.planned
+        d.job.name for d in m.states[state].work if _answer(moved, d.when) and d.job.name not in moved.planned
     }
     return Node(state, moved.constants, memory, moved.counts, still | fresh, moved.planned | fresh)
 
