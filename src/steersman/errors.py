@@ -53,6 +53,8 @@ class JournalError(SteersmanError):
 class StaleError(JournalError):
     """The run has moved on or belongs to another driver; nothing of this write was kept."""
 
+    exit_code = 4
+
 
 class OverBudget(JournalError):  # noqa: N818  a state of the budget, not an action that failed
     """A reservation would pass a limit; `run` and `name` say which."""

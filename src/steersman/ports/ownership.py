@@ -1,6 +1,6 @@
 """The ports that keep one driver per run: locks that die with their process, the processes a run has started, a bell."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Held(Protocol):
@@ -35,3 +35,11 @@ class Bell(Protocol):
     """Wakes drivers in other processes; they look at the store anyway, a ring only makes them look now."""
 
     def ring(self) -> None: ...
+
+    def listen(self) -> Any:
+        """A socket that becomes readable when somebody rings, or None."""
+        ...
+
+    def hush(self, sock: Any) -> None:
+        """Stops listening."""
+        ...

@@ -1,35 +1,35 @@
 """Drives runs: claim → load → perform → append, until parked or ended.
 
-One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Every event goes
-through one queue per run; every append is one commit. Parked runs hold no memory and no thread.
+One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Effects run beside
+each other; what they bring back is taken by one loop per run, in order. Parked runs hold no memory and no thread.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import structs
-from msgspec.structs import replace
 
-from steersman.errors import JournalError, OverBudget, StaleError, UserError
+from steersman.errors import JournalError, StaleError, UserError
 from steersman.kernel.build import definition
-from steersman.kernel.canonical import canonical, plain, unacceptable
-from steersman.kernel.definition import ChildEnded, GateAnswer, Origin, TimerDue
-from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse
+from steersman.kernel.canonical import canonical
+from steersman.kernel.definition import TimerDue
+from steersman.kernel.record import Advance, Meta, late, note
 from steersman.kernel.snapshot import Item
-from steersman.kernel.step import Happened, Refused, legal, name_facts
 from steersman.kernel.tape import Retry, Sealed
-from steersman.ports.journal import UNFINISHED, Head, Posted, Spend
-from steersman.runtime.budget import ceilings, settle
+from steersman.ports.journal import Head
+from steersman.runtime import inbox
+from steersman.runtime.budget import settle
 from steersman.runtime.call import Again, Call
-from steersman.runtime.live import Live, load, released
+from steersman.runtime.live import Live, load
+from steersman.runtime.moves import Moves
 from steersman.runtime.performers import PERFORMERS
 from steersman.runtime.world import World
 
 POLL = 0.2  # seconds between looks at the store for what other processes have written
 PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
-REFUSALS = 1_000  # beyond this a run's refusals are counted, not written
 
 Watch = Callable[[Live, Sequence[Sealed]], None]
 
@@ -51,12 +51,11 @@ class Driver:
         patience_ms: int = PATIENCE_MS,
         kind: str = "driver",
     ) -> None:
-        self.world = world
-        self.kind = kind
-        self._watch = watch or (lambda *_: None)
-        self._patience = patience_ms
-        self._active: dict[str, _Drive] = {}
+        self.world, self.kind, self.patience_ms = world, kind, patience_ms
         self.stopping = False
+        self._watch = watch
+        self._active: dict[str, _Drive] = {}
+        self._ears: Any = None
 
     async def drive(
         self, run: str, *, take_over: bool = False, held: Any = None, live: Live | None = None
@@ -64,21 +63,57 @@ class Driver:
         """Drives a run until it waits for somebody or has its outcome; returns its head."""
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
-            raise Busy(
-                f"run {run} is driven by {self.world.locks.owner(run) or 'another process'}; see `steersman watch {run}`, or stop that first"
-            )
-        drive = _Drive(self, live or load(self.world, run))
-        self._active[run] = drive
+            owner = self.world.locks.owner(run) or "another process"
+            raise Busy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
         try:
-            for other in self._active.values():
-                other.live.together = len(self._active) > 1
-            if live is None:
-                await drive.claim()
-            return await drive.loop()
+            drive = _Drive(self, live or load(self.world, run))
+            self._enter(drive)
+            try:
+                if live is None:
+                    await drive.claim()
+                head = await drive.loop()
+            finally:
+                self._leave(drive)
+                await drive.close()
         finally:
-            self._active.pop(run, None)
-            await drive.close()
             lock.release()
+        await self._onward(head)
+        return head
+
+    async def _onward(self, head: Head) -> None:
+        """A child's end makes its parent runnable: it is driven too, unless somebody does."""
+        parent = head.parent
+        if parent and parent not in self._active and not self.stopping and self.world.journal.pending(parent):
+            if self.world.locks.owner(parent) is None:
+                await self.drive(parent)
+
+    def _enter(self, drive: "_Drive") -> None:
+        if not self._active:
+            self._listen()
+        self._active[drive.live.run] = drive
+        self._grouped()
+
+    def _leave(self, drive: "_Drive") -> None:
+        self._active.pop(drive.live.run, None)
+        self._grouped()
+        if not self._active and self._ears is not None:
+            asyncio.get_running_loop().remove_reader(self._ears)
+            self.world.bell.hush(self._ears)
+            self._ears = None
+
+    def _grouped(self) -> None:
+        for drive in self._active.values():
+            drive.live.together = len(self._active) > 1
+
+    def _listen(self) -> None:
+        self._ears = self.world.bell.listen()
+        if self._ears is not None:
+            asyncio.get_running_loop().add_reader(self._ears, self._heard)
+
+    def _heard(self) -> None:
+        self._ears.recv(64)
+        for drive in self._active.values():
+            drive.wake.set()
 
     def stop(self) -> None:
         """Lets go of every run as it is: what is under way is stopped and stays on tape as begun."""
@@ -87,10 +122,13 @@ class Driver:
             drive.wake.set()
 
     def changed(self, live: Live, entries: Sequence[Sealed]) -> None:
-        self._watch(live, entries)
-        if self.world.sealed is not None and any(s.entry.kind == "sealed" for s in entries):
-            last = next(s for s in reversed(entries) if s.entry.kind == "sealed")
-            self.world.sealed(live.run, last.entry.seq, last.hash, last.entry.at)
+        """Tells whoever watches; anchors a run that has just reached its outcome."""
+        if self._watch is not None:
+            self._watch(live, entries)
+        if self.world.sealed is not None:
+            for s in entries:
+                if s.entry.kind == "sealed":
+                    self.world.sealed(live.run, s.entry.seq, s.hash, s.entry.at)
 
 
 class _Drive:
@@ -98,30 +136,30 @@ class _Drive:
 
     def __init__(self, driver: Driver, live: Live) -> None:
         self.driver, self.live, self.world = driver, live, driver.world
+        self.moves = Moves(driver.world, live)
         self.wake = asyncio.Event()
-        self.tasks: dict[str, asyncio.Task[Any]] = {}
-        self.finished: asyncio.Queue[tuple[Item, Any, int]] = asyncio.Queue()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._arrived: deque[Callable[[], Any]] = deque()  # what tasks bring back, to be taken in order
         live.watch = driver.changed
-        self._children: dict[str, asyncio.Task[Any]] = {}
 
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
 
     async def claim(self) -> None:
         """Takes the run over: leftovers of the last owner are stopped, its begun effects are marked as begun again."""
-        run, s = self.live.run, self.live.snapshot
-        await asyncio.to_thread(self.world.processes.stop_tree, f"{run}:", 2.0)
+        await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
         if not self._needed():
             return
-        m = self.live.machine
-        changed: dict[str, Any] = {}
+        m, s = self.live.machine, self.live.snapshot
+        moved: dict[str, Any] = {}
         if s.definition != m.digest:
-            changed = {
+            moved = {
                 "definition": m.digest,
                 "context": msgspec.to_builtins(s.context),
                 "context_version": m.context_version,
             }
         stored, after = note(
-            s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **changed
+            s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **moved
         )
         after.context = s.context
         entries = [stored]
@@ -135,78 +173,79 @@ class _Drive:
         )
 
     def _needed(self) -> bool:
-        s = self.live.snapshot
         if self.world.journal.pending(self.live.run):
             return True
-        now = self._now()
+        soon = self._now() + self.driver.patience_ms
+        items = self.live.snapshot.items.values()
         return any(
-            i.kind in ("effect", "child") and not i.held and (i.due or 0) <= now + self.driver._patience
-            for i in s.items.values()
-        ) or any(  # noqa: SLF001  its own driver
-            i.due is not None and i.due <= now + self.driver._patience
-            for i in s.items.values()  # noqa: SLF001  the same
+            i.due <= soon if i.due is not None else i.kind in ("effect", "child") and not i.held
+            for i in items
         )
 
     async def close(self) -> None:
         """Stops what this drive has started and waits until it is gone."""
-        tasks = [*self.tasks.values(), *self._children.values()]
+        tasks = [*self._tasks.values(), *self._leaving]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.tasks:
+        if tasks:
             await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def loop(self) -> Head:
+        """Takes what comes, starts what is planned, until there is nothing to wait for here."""
         while not self.driver.stopping:
-            await self._take_inbox()
+            while self._arrived:
+                await self._arrived.popleft()()
+            await inbox.take(self.moves)
             await self._take_due()
             self._stop_left()
             self._start()
-            if not self.tasks and not self._children and not self._soon() and self.finished.empty():
-                if self.world.journal.pending(self.live.run):
-                    continue
-                break
-            await self._wait()
+            if not self._arrived:
+                if not self._tasks and self._soon() is None:
+                    break
+                await self._wait()
         return self.live.head()
 
     def _soon(self) -> int | None:
         """Milliseconds until something is due that is worth sitting out."""
         now = self._now()
-        waits = [i.due - now for i in self.live.snapshot.items.values() if i.due is not None]
-        near = [max(w, 1) for w in waits if w <= self.driver._patience]  # noqa: SLF001  its own driver
-        return min(near, default=None)
+        waits = [
+            i.due - now for i in self.live.snapshot.items.values() if i.due is not None and not _silent(i)
+        ]
+        return min((max(w, 1) for w in waits if w <= self.driver.patience_ms), default=None)
 
     async def _wait(self) -> None:
-        timeout = min(POLL, (self._soon() or 10_000) / 1000)
-        try:
-            item, result, took = await asyncio.wait_for(self.finished.get(), timeout)
-        except TimeoutError:
-            return
-        await self._finish(item, result, took)
-        while not self.finished.empty():
-            await self._finish(*self.finished.get_nowait())
+        soon = self._soon()
+        timeout = POLL if soon is None else min(POLL, soon / 1000)
+        alarm = asyncio.get_running_loop().call_later(timeout, self.wake.set)
+        await self.wake.wait()
+        self.wake.clear()
+        alarm.cancel()
 
     def _start(self) -> None:
         now = self._now()
         for item in self.live.snapshot.items.values():
-            if (
-                item.kind == "effect"
-                and item.id not in self.tasks
-                and not item.held
-                and (item.due or 0) <= now
-            ):
-                self.tasks[item.id] = asyncio.create_task(self._perform(item))
-            if item.kind == "child" and item.id not in self._children:
-                self._children[item.id] = asyncio.create_task(self._drive_child(item))
+            if item.id in self._tasks:
+                continue
+            if item.kind == "effect" and not item.held and item.due is None:
+                self._tasks[item.id] = asyncio.create_task(self._perform(item))
+            elif item.kind == "child" and self._child_can_go(item, now):
+                self._tasks[item.id] = asyncio.create_task(self._drive_child(item))
 
     def _stop_left(self) -> None:
         """Cancels what belongs to a state that was left, unless it outlives it."""
-        for item_id, task in list(self.tasks.items()):
-            if item_id not in self.live.snapshot.items:
-                task.cancel()
-                del self.tasks[item_id]
+        for item_id in [i for i in self._tasks if i not in self.live.snapshot.items]:
+            task = self._tasks.pop(item_id)
+            task.cancel()
+            self._leaving.add(task)
+
+    def _bring(self, taken: Callable[[], Any]) -> None:
+        self._arrived.append(taken)
+        self.wake.set()
+
+    # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _perform(self, item: Item) -> None:
         job = self.live.machine.jobs[item.job]
@@ -216,15 +255,16 @@ class _Drive:
             if performer is None:
                 raise UserError(f"nothing here performs {job.does!r}")  # noqa: TRY301  told like any failure of the effect
             result = await performer(self._call(item))
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             result = error
-        await self.finished.put((item, result, self.world.clock.ticks() - started))
+        took = self.world.clock.ticks() - started
+        self._bring(lambda: self._finish(item, result, took))
 
     def _call(self, item: Item) -> Call:
         async def part(key: str, facts: Any) -> None:
-            await self._part(item.id, key, facts)
+            kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._bring(lambda: self._part(item.id, key, facts, kept))
+            await kept
 
         return Call(
             self.world,
@@ -236,20 +276,16 @@ class _Drive:
             part,
         )
 
-    # ── what comes back ─────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _part(self, item_id: str, key: str, facts: Any) -> None:
+    async def _part(self, item_id: str, key: str, facts: Any, kept: "asyncio.Future[None]") -> None:
         item = self.live.snapshot.items.get(item_id)
-        if item is None:
-            return
-        more = structs.replace(item, parts={**item.parts, key: facts})
-        stored, after = note(
-            self.live.snapshot, Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts
-        )
-        await self._append(Advance((stored,), after))
+        if item is not None:
+            more = structs.replace(item, parts={**item.parts, key: facts})
+            await self.moves.note(Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts)
+        if not kept.done():
+            kept.set_result(None)
 
     async def _finish(self, item: Item, result: Any, took: int) -> None:
-        self.tasks.pop(item.id, None)
+        self._tasks.pop(item.id, None)
         current = self.live.snapshot.items.get(item.id)
         if isinstance(result, JournalError):
             raise result
@@ -257,39 +293,14 @@ class _Drive:
             if current is not None:
                 await self._again(current, result, took)
             return
-        facts = result if not isinstance(result, Exception) else self._broken(item, result)
+        facts = self.moves.broken(item, result) if isinstance(result, Exception) else result
         spent = _spent(facts, took)
-        meta = Meta(
-            self._now(), _actor(item, facts), item.id, (item.id,) if current is not None else (), took, spent
-        )
+        closes = (item.id,) if current is not None else ()
+        meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent)
         if current is None:
-            await self._append(late(self.live.snapshot, meta, facts), settle(self.live, item, spent))
-            return
-        await self._event(current, facts, meta, settle(self.live, item, spent))
-
-    def _broken(self, item: Item, error: Exception) -> Any:
-        """An effect that broke is a fact too: the naming's `otherwise` says what it means."""
-        returns = self.live.machine.jobs[item.job].returns
-        ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
-        given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
-        return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
-
-    async def _event(
-        self, item: Item, facts: Any, meta: Meta, spends: tuple[Spend, ...] = (), taken: Any = ()
-    ) -> None:
-        live = self.live
-        problem = unacceptable(plain(facts))
-        if problem:
-            facts = self._broken(item, ValueError(problem))
-        happened = name_facts(live.machine, live.snapshot, item.job, facts)
-        stranger = (
-            item.visit != live.snapshot.visit
-            and (live.snapshot.state, happened.event.name) not in live.machine.lookup
-        )
-        if stranger:
-            await self._append(late(live.snapshot, meta, facts), spends)
-            return
-        await self._step(happened, meta, spends, taken)
+            await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, item, spent))
+        else:
+            await self.moves.event(current, facts, meta, settle(self.live, item, spent))
 
     async def _again(self, item: Item, again: Again, took: int) -> None:
         """A further attempt, recorded with its reason before it begins."""
@@ -297,281 +308,73 @@ class _Drive:
         more = structs.replace(
             item, attempt=item.attempt + 1, due=due, retry=again.reason, hint=again.hint_ref
         )
+        spent = {**(again.spent or {}), "ms": took // 1000}
         meta = Meta(
-            self._now(),
-            cause=item.id,
-            took=took,
-            spent=_timed(again.spent, took),
-            retry=Retry(item.attempt, again.reason),
+            self._now(), cause=item.id, took=took, spent=spent, retry=Retry(item.attempt, again.reason)
         )
         kind = "timer_set" if due is not None else "effect_started"
-        stored, after = note(self.live.snapshot, meta, kind, held=(more,))
-        await self._append(Advance((stored,), after), settle(self.live, item, meta.spent or {}, again=True))
+        await self.moves.note(meta, kind, spends=settle(self.live, item, spent, again=True), held=(more,))
+
+    # ── time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _take_due(self) -> None:
         now = self._now()
         for item in list(self.live.snapshot.items.values()):
             if item.due is None or item.due > now or item.id not in self.live.snapshot.items:
                 continue
-            meta = Meta(now, cause=item.id, closes=(item.id,))
             if item.kind == "timer":
-                await self._event(item, TimerDue(item.due), meta)
-            elif item.kind == "gate" and item.input.get("default"):
-                await self._time_out(item, meta)
+                await self.moves.event(item, TimerDue(item.due), Meta(now, cause=item.id, closes=(item.id,)))
             elif item.kind == "effect":
-                stored, after = note(
-                    self.live.snapshot,
-                    Meta(now, cause=item.id),
-                    "timer_fired",
-                    held=(structs.replace(item, due=None),),
+                await self.moves.note(
+                    Meta(now, cause=item.id), "timer_fired", held=(structs.replace(item, due=None),)
                 )
-                await self._append(Advance((stored,), after))
+            elif not _silent(item):
+                self._time_out(item, now)
+                await inbox.take(self.moves)
 
-    async def _time_out(self, item: Item, meta: Meta) -> None:
-        """A gate's deadline: its default, which is never approval. Somebody who was quicker has answered it already."""
-        answer = GateAnswer(item.input["default"], "", item.input["digest"], timed_out=True)
-        body = {"choice": answer.choice, "person": "", "digest": answer.digest, "timed_out": True}
-        if self.world.journal.answer(item.id, answer.digest, body, meta.at) is not None:
-            await self._take_inbox()
-
-    # ── the inbox ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _take_inbox(self) -> None:
-        for posted in self.world.journal.pending(self.live.run):
-            await getattr(self, f"_on_{posted.kind}")(posted)
-
-    async def _on_event(self, posted: Posted) -> None:
-        m, body = self.live.machine, posted.body
-        meta = Meta(self._now(), _person(body), f"inbox:{posted.id}", why=body.get("reason", ""))
-        event = m.events.get(body["event"])
-        if event is None:
-            await self._refuse(posted, meta, body["event"], f"{m.name} has no event {body['event']!r}")
-            return
-        try:
-            data = msgspec.convert(body.get("data", {}), event.carries)
-        except msgspec.ValidationError as error:
-            await self._refuse(posted, meta, event.name, f"what {event.name} carries does not fit: {error}")
-            return
-        await self._step(Happened(event, data, Origin.PERSON), meta, taken=posted)
-
-    async def _on_answer(self, posted: Posted) -> None:
-        body = posted.body
-        item = self.live.snapshot.items.get(body["gate"])
-        meta = Meta(self._now(), _person(body), body["gate"], (body["gate"],), why=body.get("reason", ""))
-        if item is None or item.input["digest"] != body["digest"]:
-            await self._refuse(
-                posted,
-                replace(meta, closes=()),
-                "answer",
-                "the gate is void: what it asked about has changed",
-            )
-            return
-        if item.job == "budget":
-            await self._on_budget(posted, item, meta)
-            return
-        answer = GateAnswer(
-            body["choice"],
-            body.get("person", ""),
-            body["digest"],
-            body.get("reason", ""),
-            body.get("text", ""),
-            body.get("timed_out", False),
-        )
-        await self._event(item, answer, meta, taken=posted)
-
-    async def _on_budget(self, posted: Posted, gate: Item, meta: Meta) -> None:
-        if posted.body["choice"] != "raise":
-            await self._abort(posted, meta)
-            return
-        held = tuple(released(i) for i in self.live.snapshot.items.values() if i.held)
-        limits = tuple(
-            Spend(self.live.ancestors[-1], name, limit=value)
-            for name, value in posted.body.get("limits", {}).items()
-        )
-        stored, after = note(
-            self.live.snapshot,
-            meta,
-            "gate_answered",
-            held=held,
-            data={"choice": "raise", "limits": posted.body.get("limits", {})},
-        )
-        spends = limits + tuple(s for i in held for s in ceilings(self.live, i, self.live.config))
-        verdict = {"result": "taken", "seq": after.seq, "state": after.state}
-        try:
-            await self.live.append(Advance((stored,), after), spends=spends, taken=((posted.id, verdict),))
-        except OverBudget as error:
-            refused = Refused(
-                "raise", f"that is still not enough {error.name}: raise it further", {}, ("raise", "stop")
-            )
-            again = note(
-                self.live.snapshot,
-                replace(meta, closes=()),
-                "refused",
-                event="raise",
-                why=refused.why,
-                closed=(gate.id,),
-                held=(_reopened(gate, self.live.snapshot.seq + 1),),
-            )
-            await self.live.append(
-                Advance((again[0],), again[1]), taken=((posted.id, _told(refused, again[1].seq)),)
-            )
-
-    async def _on_abort(self, posted: Posted) -> None:
-        await self._abort(
-            posted,
-            Meta(self._now(), _person(posted.body), f"inbox:{posted.id}", why=posted.body.get("reason", "")),
-        )
-
-    async def _abort(self, posted: Posted, meta: Meta) -> None:
-        """The machine's own abort row where it has one, else canceled in place; children too."""
-        m, s = self.live.machine, self.live.snapshot
-        posts = tuple(
-            (c.run, "abort", posted.body)
-            for c in self.world.journal.children(s.run)
-            if c.status in UNFINISHED
-        )
-        if m.abort is not None:
-            answer = GateAnswer("abort", posted.body.get("person", ""), "", posted.body.get("reason", ""))
-            await self._step(Happened(m.abort, answer, Origin.PERSON), meta, taken=posted, posts=posts)
-            return
-        if m.states[s.state].final or m.states[s.state].resting or s.ended:
-            await self._refuse(posted, meta, "abort", "the run has its outcome already")
-            return
-        closed = tuple(i.id for i in s.items.values())
-        stored, after = note(s, replace(meta, closes=closed), "note", ended="canceled")
-        await self._append(
-            Advance((stored,), after),
-            taken=((posted.id, {"result": "taken", "seq": after.seq, "state": after.state}),),
-            posts=posts,
-        )
-
-    async def _on_child(self, posted: Posted) -> None:
-        item = self.live.snapshot.items.get(posted.body["item"])
-        meta = Meta(self._now(), "steersman", posted.body["item"], (posted.body["item"],))
-        ended = msgspec.convert(posted.body["ended"], ChildEnded)
-        if item is None:
-            stored, after = note(
-                self.live.snapshot, replace(meta, closes=()), "child_ended", data=ended, late=True
-            )
-            await self._append(Advance((stored,), after), taken=((posted.id, {"result": "late"}),))
-            return
-        await self._event(item, ended, meta, taken=posted)
-
-    async def _on_override(self, posted: Posted) -> None:
-        from steersman.kernel.record import overridden
-        from steersman.kernel.step import override
-
-        body = posted.body
-        meta = Meta(self._now(), _person(body), f"inbox:{posted.id}", why=body.get("reason", ""))
-        taken = override(self.live.machine, self.live.snapshot, body["to"], body.get("reason", ""))
-        if isinstance(taken, Refused):
-            await self._refuse(posted, meta, "override", taken.why)
-            return
-        done = overridden(self.live.machine, self.live.snapshot, taken, meta)
-        await self._append(
-            done,
-            taken=((posted.id, {"result": "taken", "seq": done.snapshot.seq, "state": done.snapshot.state}),),
-        )
-
-    async def _refuse(self, posted: Posted, meta: Meta, event: str, why: str) -> None:
-        refused = Refused(event, why, {}, legal(self.live.machine, self.live.snapshot.state, Origin.PERSON))
-        await self._append_refusal(refused, meta, posted)
-
-    # ── the one way to move ─────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _step(
-        self,
-        happened: Happened,
-        meta: Meta,
-        spends: tuple[Spend, ...] = (),
-        taken: Posted | tuple[()] = (),
-        posts: Any = (),
-    ) -> None:
-        live = self.live
-        try:
-            done = advance(live.machine, live.snapshot, happened, meta)
-            if done.refused is not None:
-                await self._append_refusal(done.refused, meta, taken, spends)
-                return
-            await self._append(
-                done, spends + self._reserve(done), _taken(taken, done), posts + self._tell_parent(done)
-            )
-        except OverBudget as error:
-            if meta.hold:
-                raise
-            await self._step(happened, replace(meta, hold=error.name), spends, taken, posts)
-
-    def _reserve(self, done: Advance) -> tuple[Spend, ...]:
-        planned = [i for s in done.entries for i in s.entry.planned]
-        if not planned:
-            return ()
-        return tuple(
-            s
-            for i in planned
-            if i.kind == "effect" and not i.held and i.id in done.snapshot.items
-            for s in ceilings(self.live, i, self.live.config)
-        )
-
-    def _tell_parent(self, done: Advance) -> tuple[tuple[str, str, dict[str, Any]], ...]:
-        s = done.snapshot
-        if not s.parent or not any(e.entry.kind == "sealed" for e in done.entries):
-            return ()
-        m = self.live.machine
-        result = outcome(m, s)
-        tree, commit = getattr(s.context, "tree", ""), getattr(s.context, "commit", "")
-        ended = ChildEnded(s.run, result, result in m.successes, tree, commit)
-        item = ":".join(s.run.rsplit(".", 2))
-        return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(ended)}),)
-
-    async def _append_refusal(
-        self, refused: Refused, meta: Meta, taken: Posted | tuple[()], spends: tuple[Spend, ...] = ()
-    ) -> None:
-        done = refuse(self.live.snapshot, refused, meta)
-        verdict = ((taken.id, _told(refused, done.snapshot.seq)),) if isinstance(taken, Posted) else ()
-        if self.live.snapshot.refused < REFUSALS or meta.closes:
-            await self._append(done, spends, verdict)
-        else:
-            await self._append(Advance((), self.live.snapshot), spends, verdict)
-
-    async def _append(
-        self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Any = ()
-    ) -> None:
-        await self.live.append(done, spends=spends, taken=taken, posts=posts)
-        if posts:
-            self.world.bell.ring()
+    def _time_out(self, item: Item, now: int) -> None:
+        """A gate's deadline gives its default, which is never approval; somebody quicker has answered it already."""
+        digest = item.input["digest"]
+        body = {"choice": item.input["default"], "person": "", "digest": digest, "timed_out": True}
+        self.world.journal.answer(item.id, digest, body, now)
 
     # ── children ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _child_can_go(self, item: Item, now: int) -> bool:
+        """A child that is not there yet, or that would move if somebody drove it."""
+        run = item.id.replace(":", ".")
+        head = self.world.journal.head(run)
+        if head is None:
+            return True
+        due = head.due is not None and head.due <= now + self.driver.patience_ms
+        moves = head.status == "working" or due or bool(self.world.journal.pending(run))
+        return moves and self.world.locks.owner(run) is None
+
     async def _drive_child(self, item: Item) -> None:
-        from steersman.runtime.start import start_child
+        from steersman.runtime.start import start_child  # start needs the runtime's other half
 
         try:
-            run = await start_child(self.world, self.live, item)
-            head = self.world.journal.head(run)
-            if head is not None and head.status in UNFINISHED and self.world.locks.owner(run) is None:
-                await self.driver.drive(run)
+            await self.driver.drive(await start_child(self.world, self.live, item))
         except (StaleError, Busy):
+            await asyncio.sleep(POLL)  # somebody else has it; its end comes through the inbox
+        except Exception as error:
+            failed = error
+            self._bring(lambda: self._child_back(item, failed))
             return
-        finally:
-            await asyncio.sleep(POLL)
-            self._children.pop(item.id, None)
+        self._bring(lambda: self._child_back(item, None))
+
+    async def _child_back(self, item: Item, failed: Exception | None) -> None:
+        self._tasks.pop(item.id, None)
+        if failed is not None:
+            raise failed
 
     def _now(self) -> int:
         return self.world.clock.now()
 
 
-def _taken(posted: Posted | tuple[()], done: Advance) -> tuple[tuple[int, dict[str, Any]], ...]:
-    if not isinstance(posted, Posted):
-        return ()
-    return ((posted.id, {"result": "taken", "seq": done.entries[0].entry.seq, "state": done.snapshot.state}),)
-
-
-def _told(refused: Refused, seq: int) -> dict[str, Any]:
-    return {"result": "refused", "seq": seq, "why": refused.why, "legal": list(refused.legal)}
-
-
-def _person(body: dict[str, Any]) -> str:
-    return f"person:{body.get('person') or 'unknown'}"
+def _silent(item: Item) -> bool:
+    """A gate without a default: its deadline means nothing by itself, for no answer is never an approval."""
+    return item.kind == "gate" and not item.input.get("default")
 
 
 def _actor(item: Item, facts: Any) -> str:
@@ -584,17 +387,11 @@ def _actor(item: Item, facts: Any) -> str:
 
 
 def _spent(facts: Any, took: int) -> dict[str, int]:
-    if not hasattr(facts, "micro_usd"):
-        return {"ms": took // 1000}
-    known = {"turns": 1, "tokens": facts.tokens, "micro_usd": facts.micro_usd}
-    spent = {k: v for k, v in known.items() if v is not None}
-    return _timed(spent if len(spent) == 3 else {**spent, "unknown": 1}, took)
-
-
-def _timed(spent: dict[str, int] | None, took: int) -> dict[str, int]:
-    return {**(spent or {}), "ms": took // 1000}
-
-
-def _reopened(gate: Item, seq: int) -> Item:
-    given = {**gate.input, "digest": f"budget:{seq}"}
-    return structs.replace(gate, id=f"{gate.id.rsplit(':', 2)[0]}:{seq}:1", input=given)
+    """What an effect cost; an agent's unknown cost is counted as unknown, never as nothing."""
+    spent = {"ms": took // 1000}
+    if hasattr(facts, "micro_usd"):
+        known = {"tokens": facts.tokens, "micro_usd": facts.micro_usd}
+        spent |= {"turns": 1, **{k: v for k, v in known.items() if v is not None}}
+        if None in known.values():
+            spent["unknown"] = 1
+    return spent

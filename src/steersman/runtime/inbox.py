@@ -1,0 +1,169 @@
+"""What comes in from outside a drive: people's events, gate answers, aborts, overrides, ended children.
+
+Each is taken exactly once: its verdict is written in the commit that records it.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
+
+from steersman.errors import OverBudget
+from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
+from steersman.kernel.record import Meta, overridden
+from steersman.kernel.snapshot import Item
+from steersman.kernel.step import Happened, Refused, legal, override
+from steersman.ports.journal import UNFINISHED, Posted, Spend
+from steersman.runtime.budget import ceilings
+from steersman.runtime.live import released
+from steersman.runtime.moves import Moves
+
+
+async def take(moves: Moves) -> None:
+    """Takes what waits for this run, in order."""
+    for posted in moves.world.journal.pending(moves.live.run):
+        await KINDS[posted.kind](moves, posted)
+
+
+async def _event(moves: Moves, posted: Posted) -> None:
+    m, body = moves.live.machine, posted.body
+    meta = _meta(moves, posted)
+    event = m.events.get(body["event"])
+    if event is None:
+        await _refuse(moves, posted, meta, body["event"], f"{m.name} has no event {body['event']!r}")
+        return
+    if event.origin is not Origin.PERSON:
+        await _refuse(
+            moves,
+            posted,
+            meta,
+            event.name,
+            f"{event.name} comes from {event.origin.value}, never from a person",
+        )
+        return
+    try:
+        data = msgspec.convert(body.get("data", {}), event.carries)
+    except msgspec.ValidationError as error:
+        await _refuse(moves, posted, meta, event.name, f"what {event.name} carries does not fit: {error}")
+        return
+    await moves.step(Happened(event, data, Origin.PERSON), meta, taken=posted)
+
+
+async def _answer(moves: Moves, posted: Posted) -> None:
+    body = posted.body
+    item = moves.live.snapshot.items.get(body["gate"])
+    meta = replace(_meta(moves, posted), cause=body["gate"], closes=(body["gate"],))
+    if item is None or item.input["digest"] != body["digest"]:
+        await _refuse(
+            moves,
+            posted,
+            replace(meta, closes=()),
+            "answer",
+            "the gate is void: what it asked about has changed",
+        )
+        return
+    if item.job == "budget":
+        await _budget(moves, posted, item, meta)
+        return
+    answer = GateAnswer(
+        choice=body["choice"],
+        person=body.get("person", ""),
+        digest=body["digest"],
+        reason=body.get("reason", ""),
+        text=body.get("text", ""),
+        timed_out=body.get("timed_out", False),
+    )
+    await moves.event(item, answer, meta, taken=posted)
+
+
+async def _budget(moves: Moves, posted: Posted, gate: Item, meta: Meta) -> None:
+    """A used-up budget is raised, or the run stopped; a raise that does not suffice asks again."""
+    if posted.body["choice"] != "raise":
+        await _abort(moves, posted, meta)
+        return
+    live, limits = moves.live, posted.body.get("limits", {})
+    held = tuple(released(i) for i in live.snapshot.items.values() if i.held)
+    raised = tuple(Spend(live.ancestors[-1], name, limit=value) for name, value in limits.items())
+    spends = raised + tuple(s for i in held for s in ceilings(live, i, live.config))
+    try:
+        await moves.note(
+            meta, "gate_answered", posted, spends, held=held, data={"choice": "raise", "limits": limits}
+        )
+    except OverBudget as error:
+        why = f"that is still not enough {error.name}: raise it further"
+        again = _asked_again(gate, live.snapshot.seq + 1)
+        await moves.note(
+            meta,
+            "gate_answered",
+            posted,
+            raised,
+            planned=(again,),
+            why=why,
+            data={"choice": "raise", "limits": limits},
+        )
+
+
+def _asked_again(gate: Item, seq: int) -> Item:
+    run = gate.id.rsplit(":", 2)[0]
+    return structs.replace(gate, id=f"{run}:{seq}:1", input={**gate.input, "digest": f"budget:{seq}"})
+
+
+async def _abort(moves: Moves, posted: Posted, meta: Meta | None = None) -> None:
+    """The machine's own abort row where it has one, else canceled in place; the children are told too."""
+    m, s = moves.live.machine, moves.live.snapshot
+    meta = meta or _meta(moves, posted)
+    children = moves.world.journal.children(s.run)
+    posts = tuple((c.run, "abort", posted.body) for c in children if c.status in UNFINISHED)
+    if m.abort is not None:
+        answer = GateAnswer("abort", posted.body.get("person", ""), "", posted.body.get("reason", ""))
+        await moves.step(Happened(m.abort, answer, Origin.PERSON), meta, taken=posted, posts=posts)
+        return
+    if s.state in m.settled or s.ended:
+        await _refuse(moves, posted, replace(meta, closes=()), "abort", "the run has its outcome already")
+        return
+    await moves.note(replace(meta, closes=tuple(s.items)), "note", posted, posts=posts, ended="canceled")
+
+
+async def _child(moves: Moves, posted: Posted) -> None:
+    job = posted.body["item"]
+    item = moves.live.snapshot.items.get(job)
+    ended = msgspec.convert(posted.body["ended"], ChildEnded)
+    meta = Meta(moves.now(), cause=job, closes=(job,))
+    if item is None:
+        await moves.note(replace(meta, closes=()), "child_ended", posted, data=ended, late=True)
+        return
+    await moves.event(item, ended, meta, taken=posted)
+
+
+async def _override(moves: Moves, posted: Posted) -> None:
+    body = posted.body
+    meta = _meta(moves, posted)
+    taken = override(moves.live.machine, moves.live.snapshot, body["to"], body.get("reason", ""))
+    if isinstance(taken, Refused):
+        await moves.refused(taken, meta, posted)
+        return
+    done = overridden(moves.live.machine, moves.live.snapshot, taken, meta)
+    told = {"result": "taken", "seq": done.snapshot.seq, "state": done.snapshot.state}
+    await moves.append(done, taken=((posted.id, told),))
+
+
+def _meta(moves: Moves, posted: Posted) -> Meta:
+    who = f"person:{posted.body.get('person') or 'unknown'}"
+    return Meta(moves.now(), who, f"inbox:{posted.id}", why=posted.body.get("reason", ""))
+
+
+async def _refuse(moves: Moves, posted: Posted, meta: Meta, event: str, why: str) -> None:
+    live = moves.live
+    await moves.refused(
+        Refused(event, why, {}, legal(live.machine, live.snapshot.state, Origin.PERSON)), meta, posted
+    )
+
+
+KINDS: dict[str, Any] = {
+    "event": _event,
+    "answer": _answer,
+    "abort": _abort,
+    "child": _child,
+    "override": _override,
+}

@@ -1,0 +1,140 @@
+"""The one way a run moves: an event is decided by the kernel, written down in one commit, and nothing else."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from steersman.errors import OverBudget
+from steersman.kernel.canonical import plain, unacceptable
+from steersman.kernel.definition import ChildEnded
+from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse
+from steersman.kernel.snapshot import Item, state_hash
+from steersman.kernel.step import Happened, Refused, name_facts
+from steersman.ports.journal import Posted, Spend
+from steersman.runtime.budget import ceilings
+from steersman.runtime.live import Live
+from steersman.runtime.world import World
+
+REFUSALS = 1_000  # beyond this a run's refusals are counted, not written
+
+Posts = tuple[tuple[str, str, dict[str, Any]], ...]
+
+
+class Moves:
+    """Everything that appends to one run goes through here, one after the other."""
+
+    def __init__(self, world: World, live: Live) -> None:
+        self.world, self.live = world, live
+
+    def now(self) -> int:
+        return self.world.clock.now()
+
+    async def event(
+        self, item: Item, facts: Any, meta: Meta, spends: tuple[Spend, ...] = (), taken: Posted | None = None
+    ) -> None:
+        """Facts of a job: named, then stepped; journaled as late where its state is left and nothing waits for them."""
+        live = self.live
+        problem = unacceptable(plain(facts))
+        if problem:
+            facts = self.broken(item, ValueError(problem))
+        happened = name_facts(live.machine, live.snapshot, item.job, facts)
+        left = item.visit != live.snapshot.visit
+        if left and (live.snapshot.state, happened.event.name) not in live.machine.lookup:
+            await self.append(late(live.snapshot, meta, facts), spends, _verdict(taken, {"result": "late"}))
+            return
+        await self.step(happened, meta, spends, taken)
+
+    async def step(
+        self,
+        happened: Happened,
+        meta: Meta,
+        spends: tuple[Spend, ...] = (),
+        taken: Posted | None = None,
+        posts: Posts = (),
+    ) -> None:
+        """One step with what it reserves; over budget, the same step with its agents held at a gate."""
+        live = self.live
+        done = advance(live.machine, live.snapshot, happened, meta)
+        if done.refused is not None:
+            await self.refused(done.refused, meta, taken, spends)
+            return
+        told = {"result": "taken", "seq": done.entries[0].entry.seq, "state": done.snapshot.state}
+        try:
+            await self.append(
+                done, spends + self._reserve(done), _verdict(taken, told), posts + self._tell_parent(done)
+            )
+        except OverBudget as error:
+            if meta.hold:
+                raise
+            await self.step(happened, replace(meta, hold=error.name), spends, taken, posts)
+
+    async def refused(
+        self, refused: Refused, meta: Meta, taken: Posted | None = None, spends: tuple[Spend, ...] = ()
+    ) -> None:
+        """A refusal on tape, told to whoever sent it."""
+        live = self.live
+        told = {
+            "result": "refused",
+            "seq": live.snapshot.seq + 1,
+            "why": refused.why,
+            "legal": list(refused.legal),
+        }
+        written = live.snapshot.refused < REFUSALS or bool(meta.closes)
+        done = refuse(live.snapshot, refused, meta) if written else Advance((), live.snapshot)
+        await self.append(done, spends, _verdict(taken, told))
+
+    async def note(
+        self,
+        meta: Meta,
+        kind: str,
+        taken: Posted | None = None,
+        spends: tuple[Spend, ...] = (),
+        posts: Posts = (),
+        **fields: Any,
+    ) -> None:
+        """An entry that takes no row; one that ends the run is sealed in the same commit."""
+        stored, after = note(self.live.snapshot, meta, kind, **fields)
+        entries = (stored,)
+        if fields.get("ended"):
+            seal, after = note(after, Meta(meta.at), "sealed", state_hash=state_hash(after))
+            entries = (stored, seal)
+        told = {"result": "taken", "seq": stored.entry.seq, "state": after.state}
+        await self.append(Advance(entries, after), spends, _verdict(taken, told), posts)
+
+    async def append(
+        self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Posts = ()
+    ) -> None:
+        await self.live.append(done, spends=spends, taken=taken, posts=posts)
+        if posts:
+            self.world.bell.ring()
+
+    def broken(self, item: Item, error: Exception) -> Any:
+        """An effect that broke is a fact too: the naming's `otherwise` says what it means."""
+        returns = self.live.machine.jobs[item.job].returns
+        ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
+        given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
+        return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
+
+    def _reserve(self, done: Advance) -> tuple[Spend, ...]:
+        planned = [i for s in done.entries for i in s.entry.planned if i.kind == "effect" and not i.held]
+        return tuple(
+            s
+            for i in planned
+            if i.id in done.snapshot.items
+            for s in ceilings(self.live, i, self.live.config)
+        )
+
+    def _tell_parent(self, done: Advance) -> Posts:
+        s, m = done.snapshot, self.live.machine
+        if not s.parent or not any(e.entry.kind == "sealed" for e in done.entries):
+            return ()
+        result = outcome(m, s)
+        tree, commit = getattr(s.context, "tree", ""), getattr(s.context, "commit", "")
+        ended = ChildEnded(s.run, result, result in m.successes, tree, commit)
+        item = ":".join(s.run.rsplit(".", 2))
+        return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(ended)}),)
+
+
+def _verdict(posted: Posted | None, told: dict[str, Any]) -> tuple[tuple[int, dict[str, Any]], ...]:
+    return ((posted.id, told),) if posted is not None else ()
