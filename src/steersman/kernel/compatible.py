@@ -1,5 +1,6 @@
 """Whether a changed machine may go on with a paused run: only what the run can still reach counts."""
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -15,11 +16,25 @@ def reachable(definition: dict[str, Any], state: str) -> set[str]:
     return seen
 
 
-def difference(old: dict[str, Any], new: dict[str, Any], state: str) -> list[str]:
-    """What has changed in the part of a machine that a run in this state can still reach, in words; empty: nothing."""
-    changes = []
-    if old["kernel"] != new["kernel"]:
-        changes.append(f"the kernel is version {new['kernel']}, was {old['kernel']}")
+def difference(
+    old: dict[str, Any], new: dict[str, Any], state: str, running: Iterable[str] = ()
+) -> list[str]:
+    """What has changed in the part of a machine that a run can still reach, in words; empty: nothing.
+
+    `running` are the jobs under way: one that outlives its state is named wherever the run is by then.
+    """
+    changes = [
+        f"{what} is {new[key]}, was {old[key]}"
+        for key, what in (
+            ("kernel", "the kernel's version"),
+            ("abort", "its abort"),
+            ("successes", "what counts as success"),
+        )
+        if old[key] != new[key]
+    ]
+    changes += [
+        f"job {name}: its naming changed" for name in sorted(running) if _job(old, name) != _job(new, name)
+    ]
     for name in sorted(reachable(old, state)):
         before, after = old["states"][name], new["states"].get(name)
         if after is None:
@@ -29,11 +44,13 @@ def difference(old: dict[str, Any], new: dict[str, Any], state: str) -> list[str
     return changes
 
 
+def _job(definition: dict[str, Any], name: str) -> Any:
+    work = (w for s in definition["states"].values() for w in s["work"])
+    return next(((w["job"], w["naming"]) for w in work if w["job"][0] == name), None)
+
+
 def _parts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    told = []
-    for key in ("flags", "computed", "work"):
-        if before[key] != after[key]:
-            told.append(f"its {key} changed")
+    told = [f"its {key} changed" for key in ("flags", "computed", "work") if before[key] != after[key]]
     old, new = _by_event(before["rows"]), _by_event(after["rows"])
     for event in sorted(old.keys() | new.keys()):
         if event not in new:

@@ -10,10 +10,12 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from steersman.errors import DefinitionError
 from steersman.kernel.canonical import canonical
 
 Op = Sequence[Any]
@@ -39,10 +41,28 @@ def changed(context: Any, ops: Iterable[Op], data: Any = None) -> Any:
         if op[0] == "set":
             setattr(new, name, op[2])
         elif op[0] == "take":
-            setattr(new, name, getattr(data, op[2]))
+            setattr(new, name, _carried(data, op[2]))
         else:
             setattr(new, name, _value(getattr(new, name), op))
     return new
+
+
+def _carried(data: Any, name: str) -> Any:
+    """A value that the entry's own data holds: a default that the data leaves out cannot be read back from it."""
+    value = getattr(data, name)
+    if data.__struct_config__.omit_defaults and value == _defaults(data.__class__).get(
+        name, msgspec.NODEFAULT
+    ):
+        raise DefinitionError(
+            f"a fold takes {name} from a {type(data).__name__} that leaves it out: set it instead"
+        )
+    return value
+
+
+@cache
+def _defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    made = ((f.name, f.default, f.default_factory) for f in msgspec.structs.fields(kind))
+    return {name: value if make is msgspec.NODEFAULT else make() for name, value, make in made}
 
 
 def changed_plain(context: dict[str, Any], ops: Iterable[Op], data: Any = None) -> dict[str, Any]:

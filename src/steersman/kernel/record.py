@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from steersman.errors import DefinitionError
+from steersman.errors import DefinitionError, UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.definition import Origin
 from steersman.kernel.replay import applied
@@ -51,6 +51,7 @@ def create(
     budget: dict[str, int] | None = None,
 ) -> Advance:
     """A new run: its creation row, and whatever the machine computes from there."""
+    _fits(m, context)
     taken = step(m, None, happened, context)
     if isinstance(taken, Refused):
         raise DefinitionError(f"{m.name}: {taken.why}")
@@ -66,6 +67,7 @@ def create(
         data=happened.data,
         guards=taken.guards,
         to=taken.to,
+        counts=taken.counts,
         planned=_items(m, run, 1, 1, taken.planned, meta),
         spent=budget or {},
         epoch=epoch,
@@ -80,6 +82,20 @@ def create(
     stored = sealed(entry)
     snapshot = applied(None, entry, stored.hash, taken.context, taken.tally)
     return _onward(m, [stored], snapshot, meta)
+
+
+def _fits(m: Machine, context: Any) -> None:
+    """A run begins where the model check began: with a declared constant, with the first value of each memory."""
+    for name, values in m.constants.items():
+        given = getattr(context, name)
+        if given not in values:
+            told = ", ".join(str(v) for v in values)
+            raise UserError(f"{m.name}: {name} is one of {told}, not {given!r}")
+    for name, values in m.memory.items():
+        if getattr(context, name) != values[0]:
+            raise DefinitionError(
+                f"{m.name}: a run begins with {name} {values[0]!r}, not {getattr(context, name)!r}"
+            )
 
 
 def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> Advance:
@@ -99,7 +115,7 @@ def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Adva
 
 def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
     """Adds computed steps in the same commit, then the seal when the run has reached its outcome."""
-    for _ in range(CHAIN):
+    for _ in range(CHAIN + 1):
         happened = compute(m, snapshot.context, snapshot.counts, snapshot.state)
         if happened is None:
             break
@@ -126,14 +142,14 @@ def _entry(
     seq = snapshot.seq + 1
     visit = snapshot.visit if taken.stay else seq
     happened = taken.happened
-    at = meta.at if meta.at > snapshot.at else snapshot.at
+    at = meta.at if meta.at > snapshot.at else snapshot.at  # noqa: FURB136  half the time of max()
     planned = _items(m, snapshot.run, seq, visit, taken.planned, meta) if taken.planned else ()
     closed = _closed(snapshot, taken, meta) if snapshot.items else ()
     # In the order of the fields: this is the one place that is as fast as it can be.
     entry = Entry(
         snapshot.run, seq, at, kind, snapshot.hash, meta.actor, meta.cause, taken.source, happened.event.name,
         happened.event.version, happened.data, taken.guards, taken.to, taken.stay, taken.ops, taken.counts, planned,
-        closed, (), meta.spent or {}, meta.retry, meta.took, False, meta.why,  # noqa: FBT003  positional on purpose
+        closed, (), meta.spent or {}, meta.retry, meta.took, False, meta.why,
     )  # fmt: skip
     stored = sealed(entry)
     return stored, applied(snapshot, entry, stored.hash, taken.context, taken.tally)
@@ -144,10 +160,14 @@ def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
         return meta.closes
     if len(snapshot.items) == len(meta.closes):
         return meta.closes
-    return meta.closes + tuple([i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes])
+    return meta.closes + tuple(
+        [i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes]
+    )
 
 
-def _items(m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta) -> tuple[Item, ...]:
+def _items(
+    m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta
+) -> tuple[Item, ...]:
     items = tuple(
         [
             Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, 1, 1, _due(p, meta.at), p.outlives)
@@ -157,7 +177,9 @@ def _items(m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned
     return items if not meta.hold else _held(m, run, seq, visit, items, meta.hold)
 
 
-def _held(m: Machine, run: str, seq: int, visit: int, items: tuple[Item, ...], figure: str) -> tuple[Item, ...]:
+def _held(
+    m: Machine, run: str, seq: int, visit: int, items: tuple[Item, ...], figure: str
+) -> tuple[Item, ...]:
     held = [structs.replace(i, held=i.kind == "effect" and m.jobs[i.job].does == "agent") for i in items]
     if any(i.held for i in held):
         held.append(budget_gate(run, seq, len(held) + 1, visit, figure))
@@ -192,7 +214,8 @@ def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:
 
 def note(snapshot: Snapshot, meta: Meta, kind: Any, **fields: Any) -> tuple[Sealed, Snapshot]:
     """An entry that takes no row."""
-    closed = meta.closes if meta.closes else fields.pop("closed", ())
+    closed = (*meta.closes, *fields.pop("closed", ()))
+    fields.setdefault("why", meta.why)
     entry = Entry(
         run=snapshot.run,
         seq=snapshot.seq + 1,
@@ -205,7 +228,6 @@ def note(snapshot: Snapshot, meta: Meta, kind: Any, **fields: Any) -> tuple[Seal
         spent=meta.spent or {},
         took=meta.took,
         retry=meta.retry,
-        **({"why": meta.why} if meta.why and "why" not in fields else {}),
         **fields,
     )
     stored = sealed(entry)

@@ -4,7 +4,7 @@ State is rebuilt only by applying recorded ops, on plain data, without the machi
 machine cannot change the past.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,12 +12,12 @@ from typing import Any, Literal
 import msgspec
 
 from steersman.errors import ContractError
-from steersman.kernel.build import Machine
+from steersman.kernel.build import KERNEL_VERSION, Machine, part
 from steersman.kernel.canonical import canonical, digest, plain
 from steersman.kernel.definition import Origin
 from steersman.kernel.ops import changed_plain, tallied
-from steersman.kernel.snapshot import Item, Snapshot
-from steersman.kernel.step import Happened, Refused, Taken, compute, name_facts, step
+from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.step import Happened, Refused, Taken, compute, name_facts, override, step
 from steersman.kernel.tape import GENESIS, Entry, read
 
 
@@ -29,10 +29,8 @@ def applied(
     counts: dict[str, int] | None = None,
 ) -> Snapshot:
     """The run after this entry. A driver that has just computed context and counts hands them in; a reader does not."""
-    if snapshot is None:
-        new = _created(entry)
-    else:
-        new = snapshot.__copy__()
+    # msgspec's own copy, which its stubs leave out
+    new: Snapshot = _created(entry) if snapshot is None else snapshot.__copy__()  # type: ignore[attr-defined]
     new.seq, new.hash, new.at = entry.seq, hash_, entry.at
     if entry.kind != "transition":
         _beside(new, entry)
@@ -108,33 +106,34 @@ Row = tuple[int, bytes, str]  # seq, body, hash: as stored
 def chain(rows: Iterable[Row], run: str) -> Iterator[tuple[Entry, str] | Bad]:
     """The entries of a run in order, each checked against the one before; ends at the first bad one."""
     prev, expected, at = GENESIS, 1, 0
-    for seq, body, stored in rows:
-        problem, entry = _link(seq, body, stored, run, prev, expected, at)
-        if problem is not None or entry is None:
-            yield Bad(expected, problem or "unreadable")
+    for row in rows:
+        if row[0] != expected:
+            yield Bad(expected, f"entry {expected} is missing, the next one is {row[0]}")
             return
-        yield entry, stored
-        prev, expected, at = stored, expected + 1, entry.at
+        entry = _link(row, run, prev, at)
+        if isinstance(entry, str):
+            yield Bad(expected, f"entry {expected} {entry}")
+            return
+        yield entry, row[2]
+        prev, expected, at = row[2], expected + 1, entry.at
 
 
-def _link(
-    seq: int, body: bytes, stored: str, run: str, prev: str, expected: int, at: int
-) -> tuple[str | None, Entry | None]:
-    if seq != expected:
-        return f"entry {expected} is missing, the next one is {seq}", None
+def _link(row: Row, run: str, prev: str, at: int) -> Entry | str:
+    """The entry of a stored row, or what is wrong with it."""
+    seq, body, stored = row
     if digest(body) != stored:
-        return f"entry {seq} does not have the hash it was stored with", None
+        return "does not have the hash it was stored with"
     try:
         entry = read(body)
     except msgspec.MsgspecError as error:
-        return f"entry {seq} cannot be read: {error}", None
+        return f"cannot be read: {error}"
     if entry.prev != prev or entry.seq != seq or entry.run != run:
-        return f"entry {seq} does not follow entry {seq - 1} of run {run}", None
+        return f"does not follow entry {seq - 1} of run {run}"
     if entry.at < at:
-        return f"entry {seq} is earlier than entry {seq - 1}", None
+        return f"is earlier than entry {seq - 1}"
     if canonical(entry) != body:
-        return f"entry {seq} is not in canonical form", None
-    return None, entry
+        return "is not in canonical form"
+    return entry
 
 
 def rebuilt(rows: Iterable[Row], run: str, snapshot: Snapshot | None = None) -> Snapshot | Bad:
@@ -169,16 +168,20 @@ def typed(m: Machine, snapshot: Snapshot) -> Snapshot:
 
 
 def carried(m: Machine, entry: Entry) -> Any:
-    """What an entry's event carries, as its own type, upcast."""
+    """What an entry's event carries, as its own type, upcast from the version it was written in."""
     event = m.events[entry.event]
     data, version = entry.data, entry.event_version
     while version < event.version:
-        data, version = event.upcasts[version](data), version + 1
+        up = event.upcasts.get(version)
+        if up is None:
+            raise ContractError(
+                f"run {entry.run}, entry {entry.seq}: {event.name} version {version} has no upcaster: this {m.name} cannot read it"
+            )
+        data, version = up(data), version + 1
     return msgspec.convert(data if data is not None else {}, event.carries)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What deciding an entry again gave."""
 
     seq: int
@@ -186,67 +189,78 @@ class Decision:
     detail: str = ""
 
 
-def redecided(m: Machine, entries: Iterable[tuple[Entry, str]]) -> Iterator[Decision]:
-    """Every recorded transition decided again where the definition is the recorded one."""
+DECISIONS = ("created", "transition", "override")
+
+
+def redecided(
+    m: Machine, entries: Iterable[tuple[Entry, str]], definitions: Mapping[str, Any] | None = None
+) -> Iterator[Decision]:
+    """Every recorded decision taken again, where what decided it then is what would decide it now.
+
+    `definitions` are the ones that the store keeps, by digest: with them an entry of another version is decided again
+    where the part of the machine in its state is the same.
+    """
     snapshot: Snapshot | None = None
     for entry, hash_ in entries:
-        if entry.kind in ("created", "transition"):
-            current = entry.definition or (snapshot.definition if snapshot else "")
-            if current != m.digest:
-                yield Decision(entry.seq, "other version", current)
-            else:
+        # A run that was forked begins with what it was given, not with a decision.
+        if entry.kind in DECISIONS and entry.event:
+            made = entry.definition or (snapshot.definition if snapshot else "")
+            version = entry.context_version or (snapshot.context_version if snapshot else 1)
+            if made == m.digest or _unchanged(m, (definitions or {}).get(made), entry.source, version):
                 yield _again(m, snapshot, entry)
+            else:
+                yield Decision(entry.seq, "other version", made)
         snapshot = applied(snapshot, entry, hash_)
+
+
+def _unchanged(m: Machine, old: Any, state: str | None, version: int) -> bool:
+    if old is None or old["kernel"] != KERNEL_VERSION or version != m.context_version:
+        return False
+    then = old["creation"] if state is None else old["states"][state]
+    return state in (None, *m.states) and bool(then == plain(part(m, state)))
 
 
 def _again(m: Machine, snapshot: Snapshot | None, entry: Entry) -> Decision:
     before = typed(m, snapshot) if snapshot is not None else None
-    happened = _happened(m, before, entry)
-    context = msgspec.convert(entry.context, m.context) if before is None else None
-    again = step(m, before, happened, context)
+    again = _decide(m, before, entry)
     if isinstance(again, Refused):
         return Decision(entry.seq, "different", again.why)
     recorded = (entry.source, entry.event, entry.guards, entry.to, plain(entry.ops), plain(entry.counts))
-    now = (
-        again.source,
-        happened.event.name,
-        again.guards,
-        again.to,
-        plain(_told(again, before)),
-        plain(again.counts),
-    )
-    return Decision(
-        entry.seq, "same" if recorded == now else "different", "" if recorded == now else str(now)
-    )
-
-
-def _told(taken: Taken, before: Snapshot | None) -> Any:
     # The creation's ops are part of the context that the entry carries.
-    return taken.ops if before is not None else ()
+    ops = plain(again.ops) if before is not None else []
+    now = (again.source, again.happened.event.name, again.guards, again.to, ops, plain(again.counts))
+    return Decision(entry.seq, "same") if recorded == now else Decision(entry.seq, "different", str(now))
 
 
-def _happened(m: Machine, before: Snapshot | None, entry: Entry) -> Happened:
-    event = m.events[entry.event]
-    item: Item | None = before.items.get(entry.cause) if before is not None else None
-    data = carried(m, entry)
-    if item is not None and before is not None and item.job in m.namings:
+def _decide(m: Machine, before: Snapshot | None, entry: Entry) -> Taken | Refused:
+    if before is None:
+        event = m.events[entry.event]
+        return step(
+            m,
+            None,
+            Happened(event, carried(m, entry), event.origin),
+            msgspec.convert(entry.context, m.context),
+        )
+    if entry.kind == "override":
+        return override(m, before, entry.to, entry.why)
+    return step(m, before, _happened(m, before, entry))
+
+
+def _happened(m: Machine, before: Snapshot, entry: Entry) -> Happened:
+    event, data = m.events[entry.event], carried(m, entry)
+    item = before.items.get(entry.cause)
+    if item is not None and item.job in m.namings:
         return name_facts(m, before, item.job, data)
-    if event.origin is Origin.MACHINE and before is not None:
+    if event.origin is Origin.MACHINE:
         return compute(m, before.context, before.counts, before.state) or Happened(event, data, event.origin)
     return Happened(event, data, event.origin)
 
 
 def decision_hash(entries: Iterable[Entry]) -> str:
     """One digest over what was decided (from, event, guards, to) and the trees it was decided about."""
-    told = [
-        [
-            e.source,
-            e.event,
-            e.guards,
-            e.to,
-            (e.data or {}).get("tree", "") if isinstance(e.data, dict) else "",
-        ]
-        for e in entries
-        if e.kind in ("created", "transition", "override")
-    ]
+    told = [[e.source, e.event, e.guards, e.to, _tree(e.data)] for e in entries if e.kind in DECISIONS]
     return digest(canonical(told))
+
+
+def _tree(data: Any) -> Any:
+    return data.get("tree", "") if isinstance(data, dict) else getattr(data, "tree", "")

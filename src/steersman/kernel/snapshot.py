@@ -23,7 +23,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     held: bool = False  # does not start before a budget gate is answered
     retry: str = ""  # why there is a further attempt
     hint: str = ""  # payload that the further attempt is given
-    parts: dict[str, Any] = {}  # noqa: RUF012  frozen: facts of the parts that are finished, never redone
+    parts: dict[str, Any] = {}  # facts of the parts that are finished, never redone
 
 
 class Snapshot(msgspec.Struct, omit_defaults=True, gc=False):
@@ -62,6 +62,7 @@ def state_hash(snapshot: Snapshot) -> str:
             snapshot.items,
             snapshot.budget,
             snapshot.definition,
+            snapshot.ended,
         ]
     )
 

@@ -3,12 +3,25 @@
 An illegal event is an answer, not an exception. Nothing is executed here: the jobs that a step plans are values.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from steersman.errors import DefinitionError
 from steersman.kernel.build import Machine, limit_of
-from steersman.kernel.definition import STAY, Cap, EventDef, Guard, Origin, Pairs, Row, StateDef, otherwise
+from steersman.kernel.definition import (
+    STAY,
+    Cap,
+    EventDef,
+    Fold,
+    Guard,
+    Origin,
+    Pairs,
+    Row,
+    StateDef,
+    otherwise,
+)
 from steersman.kernel.ops import Op, changed, tallied
 from steersman.kernel.snapshot import Snapshot
 
@@ -23,7 +36,6 @@ class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     key: str
     input: dict[str, Any]
     outlives: bool = False
-    due: int | None = None
 
 
 class Happened(msgspec.Struct, frozen=True, gc=False):
@@ -70,6 +82,7 @@ def name_facts(m: Machine, snapshot: Snapshot, job: str, facts: Any) -> Happened
     """Facts become the specification's event: the first guard that fits names it; all are evaluated."""
     n = m.namings[job]
     event, guards = _first_fit(snapshot.context, snapshot.counts, n.pairs, facts)
+    assert event is not None  # noqa: S101  the build refuses a naming without otherwise
     return Happened(event, facts, event.origin, guards)
 
 
@@ -84,11 +97,17 @@ def compute(m: Machine, context: Any, counts: dict[str, int], state: str) -> Hap
     return Happened(event, event.carries(), Origin.MACHINE, guards)
 
 
-def _first_fit(context: Any, counts: dict[str, int], pairs: Pairs, data: Any) -> tuple[EventDef | None, dict[str, bool]]:
+def _first_fit(
+    context: Any, counts: dict[str, int], pairs: Pairs, data: Any
+) -> tuple[EventDef | None, dict[str, bool]]:
     found = None
     guards: dict[str, bool] = {}
     for guard, event in pairs:
-        yes = guard is otherwise or (guard.test(context, data) is True if guard.cap is None else _room(guard.cap, context, data, counts))
+        yes = guard is otherwise or (
+            guard.test(context, data) is True
+            if guard.cap is None
+            else _room(guard.cap, context, data, counts)
+        )
         guards[guard.name] = yes
         if yes and found is None:
             found = event
@@ -118,7 +137,12 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
     context = snapshot.context if snapshot is not None else context
     event, data = happened.event, happened.data
     if happened.origin is not event.origin:
-        return _refuse(m, state, happened, f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}")
+        return _refuse(
+            m,
+            state,
+            happened,
+            f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}",
+        )
     guards = happened.guards or {}
     for row in m.lookup.get((state, event.name), ()):
         if row.cap is not None and not _room(row.cap, context, data, counts):
@@ -137,7 +161,9 @@ _OTHERWISE = {"otherwise": True}  # nothing had to hold
 _NO_COUNTS: dict[str, int] = {}
 
 
-def _refuse(m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None) -> Refused:
+def _refuse(
+    m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None
+) -> Refused:
     return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state))
 
 
@@ -155,12 +181,25 @@ def _take(
     to = source if stay else row.to.name
     assert to is not None  # noqa: S101  the build refuses a creation row that stays
     fold = m.folds.get(happened.event.name)
-    ops: tuple[Op, ...] = (*fold.do(context, happened.data), *row.setting) if fold is not None else row.setting
+    ops: tuple[Op, ...] = (
+        (*_folded(m, fold, context, happened.data), *row.setting) if fold is not None else row.setting
+    )
     tallies = _tallies(m, row, happened, context)
     new = changed(context, ops, happened.data) if ops else context
     tally = tallied(counts, tallies) if tallies else counts
     planned = work(m, to, new, tally, done if stay else ())
     return Taken(row, happened, source, to, stay, guards, ops, tallies, new, tally, planned)
+
+
+def _folded(m: Machine, fold: Fold, context: Any, data: Any) -> Sequence[Op]:
+    """A fold's ops; what the model check follows exactly is changed by rows alone."""
+    ops = fold.do(context, data)
+    for op in ops:
+        if op[1] in m.tracked:
+            raise DefinitionError(
+                f"{m.name}: the fold of {fold.on.name} changes {op[1]}, which only a row may set"
+            )
+    return ops
 
 
 def _tallies(m: Machine, row: Row, h: Happened, context: Any) -> tuple[Op, ...]:
@@ -170,7 +209,9 @@ def _tallies(m: Machine, row: Row, h: Happened, context: Any) -> tuple[Op, ...]:
     return ops
 
 
-def work(m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]) -> tuple[Planned, ...]:
+def work(
+    m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]
+) -> tuple[Planned, ...]:
     """The jobs of a state that this visit has not planned yet."""
     planned = []
     for d in m.states[state].work:
@@ -205,7 +246,7 @@ def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Re
     waived = {r.when.name: False}
     return Taken(
         r, happened, snapshot.state, to, False, waived, ops, (), context, snapshot.counts, planned, reason
-    )  # noqa: FBT003
+    )
 
 
 def _not_overridable(

@@ -266,7 +266,8 @@ def _compatible(world: World, m: Machine, snapshot: Snapshot) -> None:
         raise ContractError(
             f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`"
         )
-    changes = difference(msgspec.json.decode(old), definition(m), snapshot.state)
+    running = {i.job for i in snapshot.items.values() if i.job in m.jobs}
+    changes = difference(msgspec.json.decode(old), definition(m), snapshot.state, running)
     if changes:
         told = "; ".join(changes)
         raise UserError(
