@@ -4,15 +4,16 @@ Where things are: store, keys, sockets and working trees in `$XDG_STATE_HOME/ste
 worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is imported when it is first needed.
 """
 
-import hashlib
 import os
+import sys
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steersman.errors import UserError
+from steersman.adapters import places
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from steersman.contracts.config import Config
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
@@ -20,28 +21,42 @@ if TYPE_CHECKING:
     from steersman.runtime.world import World
 
 
-def repository(start: Path) -> Path:
+Place = str | os.PathLike[str]
+
+
+def repository(start: Place) -> "Path":
     """The top of the repository around `start`, or `start` itself where there is none."""
-    here = start.resolve()
-    for folder in (here, *here.parents):
-        if (folder / ".git").exists():
-            return folder
-    return here
+    from pathlib import Path
+
+    return Path(places.top_of(start))
 
 
-def state_dir(project: Path) -> Path:
+def top_of(start: str) -> str:
+    """The same as a string, for who is in a hurry."""
+    return places.top_of(start)
+
+
+def state_dir(project: Place) -> "Path":
     """The project's own directory for what must survive `git clean` and stay out of reach of agents."""
-    given = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(given) if given and Path(given).is_absolute() else Path.home() / ".local" / "state"
-    name = hashlib.sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    return home / "steersman" / f"{project.name or 'root'}-{name}"
+    from pathlib import Path
+
+    return Path(places.state_of(project))
 
 
-def open_journal(project: Path, *, create: bool = True) -> "Journal":
-    """The project's store."""
-    from steersman.adapters.sqlite import SqliteJournal
+def has_store(project: Place) -> bool:
+    """Whether anything has been run here."""
+    return os.path.exists(places.store_of(project))
 
-    return SqliteJournal(state_dir(project) / "store.db", create=create)
+
+def open_journal(project: Place, *, create: bool = True, reading: bool = False) -> "Journal":
+    """The project's store; for reading alone it opens one connection and grows nothing."""
+    if reading:
+        from steersman.adapters.sqlite.reader import SqliteReader
+
+        return SqliteReader(places.store_of(project))  # type: ignore[return-value]  the reading half
+    from steersman.adapters.sqlite.store import SqliteJournal
+
+    return SqliteJournal(places.store_of(project), create=create)
 
 
 @cache
@@ -52,21 +67,21 @@ def machines() -> "dict[str, Machine]":
     return {m.name: m for m in (ROUNDTABLE,)}
 
 
-def load_config(project: Path) -> Any:
+def load_config(project: "Path") -> Any:
     """The project's steersman.toml, or the defaults."""
     from steersman.adapters.config import load_config as load
 
     return load(project)
 
 
-def open_bridge(start: Path, *, kind: str = "command", create: bool = True) -> "Bridge":
+def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge":
     """Everything a face needs for the project around `start`."""
     from steersman.runtime.bridge import Bridge
 
     return Bridge(open_world(repository(start), kind=kind, create=create))
 
 
-def open_world(project: Path, *, kind: str = "command", create: bool = True, **instead: Any) -> "World":
+def open_world(project: "Path", *, kind: str = "command", create: bool = True, **instead: Any) -> "World":
     """The real world; tests put something else in place of single ports."""
     from steersman.adapters import processes
     from steersman.adapters.anchors import FileAnchors
@@ -98,7 +113,7 @@ def open_world(project: Path, *, kind: str = "command", create: bool = True, **i
     return World(**ports)
 
 
-def _workspace(project: Path, state: Path, config: "Config") -> Any:
+def _workspace(project: "Path", state: "Path", config: "Config") -> Any:
     from steersman.adapters.git import GitWorkspace
 
     return GitWorkspace(project, state, include=tuple(config.worktree.include))
@@ -110,14 +125,15 @@ def _commands(config: "Config") -> Any:
     return LocalCommands(tuple(tuple(argv) for argv in config.checks.values()))
 
 
-def _agent(project: Path, role: str, config: "Config") -> Any:
+def _agent(project: "Path", role: str, config: "Config") -> Any:
     from steersman.adapters.scripted import ScriptedAgent
-
     from steersman.runtime.roles import role_of
 
     chosen = role_of(config, role)
     if chosen.agent == "scripted" and chosen.script:
         return ScriptedAgent.load(project / chosen.script)
+    from steersman.errors import UserError
+
     raise UserError(
         f'[roles.{role}] agent = {chosen.agent!r} is not known here; known: scripted (with script = "file.yaml")'
     )
@@ -130,8 +146,25 @@ def _prompt(machine: str, name: str) -> str:
     return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
 
 
-def _role_prompt(project: Path, role: str) -> str:
+def _role_prompt(project: "Path", role: str) -> str:
     try:
         return (project / ".steersman" / "prompts" / f"{role}.md").read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return ""
+
+
+# ── the rest of what a face asks for ────────────────────────────────────────────────────────────────────────────────
+
+
+def main(argv: "list[str] | None" = None) -> int:
+    """The command line: hands this module over as the helm."""
+    from steersman.faces.cli import main as face
+
+    return face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
+
+
+def owner(project: Place, run: str) -> str | None:
+    """Who drives a run now."""
+    from steersman.adapters.locks import FileLocks
+
+    return FileLocks(state_dir(project) / "locks").owner(run)

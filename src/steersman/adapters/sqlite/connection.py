@@ -1,11 +1,8 @@
 """Opening a store: pragmas, schema, migrations, errors in our own words."""
 
-import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.resources import files
-from pathlib import Path
 
 import apsw
 
@@ -17,17 +14,23 @@ SCHEMA = 2
 GROWN = 2 << 20  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
 
 
-def open_store(path: Path, busy: Callable[[int], bool], *, create: bool = True) -> apsw.Connection:
+def open_store(
+    path: str, busy: Callable[[int], bool], *, create: bool = True, reading: bool = False
+) -> apsw.Connection:
     """A connection to the store, its schema current; raises JournalError with the next step."""
-    new = not path.exists()
+    new = not os.path.exists(path)
     if new and not create:
         raise StoreBroken(f"{path} is not there: nothing has been run here yet; start with `steersman run`")
     with told(path):
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-        db = apsw.Connection(str(path), flags=flags)
+        db = apsw.Connection(path, flags=flags)
         _configure(db, busy)
         _migrate(db, path)
-        _grow(db, path)
+        if reading:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whoever only reads leaves the WAL as it is
+        else:
+            _keep_wal(db)
+            _grow(db, path)
         return db
 
 
@@ -41,11 +44,16 @@ def _configure(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
         "temp_store=MEMORY",
     ):
         db.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _keep_wal(db: apsw.Connection) -> None:
+    import ctypes  # slow to import, and not needed by who only reads
+
     on = ctypes.c_int(1)
     db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
 
 
-def _migrate(db: apsw.Connection, path: Path) -> None:
+def _migrate(db: apsw.Connection, path: str) -> None:
     version = db.pragma("user_version")
     if version > SCHEMA:
         raise StoreBroken(
@@ -57,6 +65,8 @@ def _migrate(db: apsw.Connection, path: Path) -> None:
         )
     if version == SCHEMA:
         return
+    from importlib.resources import files  # slow to import, and needed once a store
+
     with db:
         for step in range(db.pragma("user_version") + 1, SCHEMA + 1):
             db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
@@ -64,9 +74,9 @@ def _migrate(db: apsw.Connection, path: Path) -> None:
         db.execute(f"PRAGMA application_id={APPLICATION}")
 
 
-def _grow(db: apsw.Connection, path: Path) -> None:
-    wal = Path(f"{path}-wal")
-    if wal.exists() and wal.stat().st_size >= GROWN:
+def _grow(db: apsw.Connection, path: str) -> None:
+    wal = f"{path}-wal"
+    if os.path.exists(wal) and os.path.getsize(wal) >= GROWN:
         return
     with db:
         db.execute("CREATE TABLE growth(filler)")
@@ -76,7 +86,7 @@ def _grow(db: apsw.Connection, path: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def told(path: str) -> Iterator[None]:
     """SQLite's errors in our words, each with the next step."""
     try:
         yield
@@ -108,7 +118,7 @@ def told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: str) -> tuple[int, int]:
     """Which file this is, so that a deleted or replaced store is noticed."""
     found = os.stat(path)
     return found.st_dev, found.st_ino

@@ -1,26 +1,25 @@
 """The SQLite store: one commit per step, a fence per item, group commit for many at once."""
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
 
 from steersman.adapters.sqlite.connection import identity, open_store, told
-from steersman.adapters.sqlite.turns import Turns
+from steersman.adapters.sqlite.reader import SqliteReader
 from steersman.adapters.sqlite.writer import GroupWriter
 from steersman.errors import OverBudget, StaleError, StoreBroken, StoreFull
-from steersman.ports.journal import Batch, BudgetRow, Gate, Head, Posted, Spend
+from steersman.ports.journal import Batch, Head, Spend
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LARGE = 64 * 1024  # payloads above are files, synced before the commit that names them
 
 _json = msgspec.json.Encoder().encode
-_read = msgspec.json.Decoder().decode
-_read_gate = msgspec.json.Decoder(Gate).decode
 
 INSERT_ENTRY = "INSERT INTO entry(run, seq, hash, body) VALUES(?, ?, ?, ?)"
 INSERT_HEAD = "INSERT INTO head VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -30,33 +29,21 @@ UPDATE_HEAD = (
     "UPDATE head SET definition=?, state=?, status=?, outcome=?, seq=?, hash=?, epoch=?, at=?, due=? "
     "WHERE run=? AND seq=? AND epoch=?"
 )
-COLUMNS = "run, root, parent, machine, definition, title, state, status, outcome, seq, hash, epoch, created, at, due"
-OPEN = "status IN ('working', 'waiting for you', 'waiting until')"
 
 
-class SqliteJournal:
+class SqliteJournal(SqliteReader):
     """Implements ports.journal.Journal on one file."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        self.path = Path(path)
-        self._turns = _turns(self.path)
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
+        super().__init__(path, only=False)
         try:
             self._write = open_store(self.path, self._turns.busy, create=create)
         except BaseException:
             self._turns.close()
             raise
-        self._lock = threading.RLock()
         self._identity = identity(self.path)
-        self._reads: apsw.Connection | None = None
         self._failed: str | None = None
         self._writer: GroupWriter | None = None
-
-    @property
-    def _reader(self) -> apsw.Connection:
-        if self._reads is None:
-            with told(self.path):
-                self._reads = open_store(self.path, self._turns.busy, create=False)
-        return self._reads
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,7 +98,7 @@ class SqliteJournal:
     def _begin(self) -> None:
         if self._failed:
             raise StoreFull(self._failed)
-        if not self.path.exists() or identity(self.path) != self._identity:
+        if not os.path.exists(self.path) or identity(self.path) != self._identity:
             raise StoreBroken(
                 f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`"
             )
@@ -203,9 +190,6 @@ class SqliteJournal:
                 with told(self.path):
                     _write_synced(self._file(root, ref), data)
 
-    def _file(self, root: str, ref: str) -> Path:
-        return self.path.parent / "payloads" / root / ref
-
     # ── inbox and gates ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def post(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
@@ -233,94 +217,11 @@ class SqliteJournal:
             posted = self._write.last_insert_rowid()
         return posted if won else None
 
-    def pending(self, run: str) -> list[Posted]:
-        sql = "SELECT id, run, kind, body, at FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
-        return [Posted(i, r, k, _read(b), at) for i, r, k, b, at in self._query(sql, (run,))]
-
-    def verdict(self, posted: int) -> dict[str, Any] | None:
-        rows = self._query("SELECT verdict FROM inbox WHERE id=?", (posted,))
-        return _read(rows[0][0]) if rows and rows[0][0] is not None else None
-
-    def gates(self, run: str | None = None) -> list[Gate]:
-        where, values = ("WHERE run=?", (run,)) if run else ("", ())
-        return [
-            _gate(*row)
-            for row in self._query(f"SELECT body, answer, person FROM gate {where} ORDER BY id", values)
-        ]  # noqa: S608  two constants
-
-    def gate(self, gate: str) -> Gate | None:
-        rows = self._query("SELECT body, answer, person FROM gate WHERE id=?", (gate,))
-        return _gate(*rows[0]) if rows else None
-
-    # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def head(self, run: str) -> Head | None:
-        rows = self._query(f"SELECT {COLUMNS} FROM head WHERE run=?", (run,))  # noqa: S608  a constant
-        return _head(rows[0]) if rows else None
-
-    def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
-        where = f"WHERE {OPEN}" if unfinished else ""
-        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY at DESC LIMIT ?"  # noqa: S608  constants
-        return [_head(row) for row in self._query(sql, (limit,))]
-
-    def matching(self, prefix: str) -> list[str]:
-        sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
-        return [row[0] for row in self._query(sql, (prefix, prefix + "\U0010ffff"))]
-
-    def children(self, run: str) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE parent=? ORDER BY created, run"  # noqa: S608  a constant
-        return [_head(row) for row in self._query(sql, (run,))] if run else []
-
-    def due(self, now: int) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT 1000"  # noqa: S608  a constant
-        return [_head(row) for row in self._query(sql, (now,))]
-
-    def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
-        with told(self.path):
-            for seq, body, hash_ in self._reader.execute(
-                "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq", (run, after)
-            ):
-                yield seq, _bytes(body), _hex(hash_)
-
-    def snapshot(self, run: str) -> tuple[int, bytes] | None:
-        rows = self._query("SELECT seq, body FROM snapshot WHERE run=?", (run,))
-        return (rows[0][0], _bytes(rows[0][1])) if rows else None
-
-    def payload(self, root: str, ref: str) -> bytes | None:
-        rows = self._query("SELECT body FROM payload WHERE root=? AND ref=?", (root, ref))
-        if not rows:
-            return None
-        if rows[0][0] is not None:
-            return _bytes(rows[0][0])
-        try:
-            return self._file(root, ref).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def payload_refs(self, root: str) -> list[str]:
-        return [row[0] for row in self._query("SELECT ref FROM payload WHERE root=? ORDER BY ref", (root,))]
-
-    def key(self, root: str) -> bytes | None:
-        rows = self._query("SELECT key FROM payload_key WHERE root=?", (root,))
-        return rows[0][0] if rows else None
-
-    def definition(self, digest: str) -> bytes | None:
-        rows = self._query("SELECT body FROM definition WHERE digest=?", (digest,))
-        return rows[0][0] if rows else None
-
-    def budget(self, run: str) -> list[BudgetRow]:
-        sql = "SELECT name, spent, reserved, bound FROM budget WHERE run=? ORDER BY name"
-        return [BudgetRow(*row) for row in self._query(sql, (run,))]
-
-    def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with self._lock, told(self.path):
-            return self._reader.execute(sql, values).fetchall()
-
     # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def prune(self, batch: Batch, root: str) -> int:
         """Payloads and key go in the commit that says so; their files after it."""
-        refs = self.payload_refs(root)
+        refs = list(self.payload_refs(root))
         with self._transaction():
             self._put(batch)
             self._write.execute("DELETE FROM payload WHERE root=?", (root,))
@@ -335,27 +236,12 @@ class SqliteJournal:
                 "INSERT OR REPLACE INTO quarantine VALUES(?, ?, unixepoch() * 1000)", (run, why)
             )
 
-    def quarantined(self) -> dict[str, str]:
-        return dict(self._query("SELECT run, why FROM quarantine"))
-
-    def changed(self) -> int:
-        with self._lock:
-            return int(self._reader.pragma("data_version"))
-
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        for db in (self._reads, self._write):
-            if db is not None:
-                db.close()
-        self._turns.close()
-
-
-def _turns(path: Path) -> Turns:
-    with told(path):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return Turns(path)
+        self._write.close()
+        super().close()
 
 
 def _head_values(h: Head) -> tuple[Any, ...]:
@@ -378,23 +264,7 @@ def _head_values(h: Head) -> tuple[Any, ...]:
     )
 
 
-def _head(row: tuple[Any, ...]) -> Head:
-    return Head(*row[:10], _hex(row[10]), *row[11:])
-
-
-def _gate(body: bytes, answer: str, person: str) -> Gate:
-    return msgspec.structs.replace(_read_gate(body), answer=answer, person=person)
-
-
-def _hex(value: Any) -> str:
-    return value.hex() if isinstance(value, bytes) else repr(value)
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
-
-
-def _write_synced(path: Path, data: bytes) -> None:
+def _write_synced(path: "Path", data: bytes) -> None:
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

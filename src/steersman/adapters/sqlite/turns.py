@@ -8,7 +8,6 @@ starved for seconds: SQLite's own back-off sleeps longer each time, and the lock
 import fcntl
 import os
 import time
-from pathlib import Path
 
 HOLD = 0.005  # seconds of holding the lock before others are looked for
 REST = 0.002  # longer than a waiting writer's poll
@@ -19,7 +18,7 @@ PATIENCE = 30.0
 class Turns:
     """One writer's manners."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: str) -> None:
         self._fd = os.open(f"{store}-waiting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._since = 0.0
         self._waits = False

@@ -1,0 +1,40 @@
+"""Where things are on this machine, as plain strings: nothing slow is imported, for every command starts here.
+
+Store, keys, sockets and working trees are in `$XDG_STATE_HOME/steersman/<project>/`, outside every worktree: they
+survive `git clean` and are out of reach of agents.
+"""
+
+import os
+
+try:  # hashlib loads OpenSSL, which takes longer than listing the runs
+    from _sha256 import sha256
+except ImportError:
+    try:
+        from _sha2 import sha256
+    except ImportError:
+        from hashlib import sha256
+
+
+def top_of(start: str | os.PathLike[str]) -> str:
+    """The top of the repository around `start`, or `start` itself where there is none."""
+    here = folder = os.path.realpath(start)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return here
+        folder = above
+    return folder
+
+
+def state_of(project: str | os.PathLike[str]) -> str:
+    """The project's own directory for what it must not lose."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    mark = sha256(os.fsencode(project)).hexdigest()[:10]
+    name = os.path.basename(os.fspath(project)) or "root"
+    return os.path.join(home, "steersman", f"{name}-{mark}")
+
+
+def store_of(project: str | os.PathLike[str]) -> str:
+    """The project's store."""
+    return os.path.join(state_of(project), "store.db")

@@ -1,0 +1,167 @@
+"""Reading a store: one connection, nothing grown, nothing written. Whoever only looks needs no more than this."""
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import msgspec
+
+from steersman.adapters.sqlite.connection import open_store, told
+from steersman.adapters.sqlite.turns import Turns
+from steersman.errors import StoreBroken
+from steersman.ports.journal import BudgetRow, Gate, Head, Posted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_read = msgspec.json.decode
+
+COLUMNS = "run, root, parent, machine, definition, title, state, status, outcome, seq, hash, epoch, created, at, due"
+OPEN = "status IN ('working', 'waiting for you', 'waiting until')"
+
+
+class SqliteReader:
+    """The reading half of ports.journal.Journal."""
+
+    def __init__(self, path: str | os.PathLike[str], *, only: bool = True) -> None:
+        """`only`: nobody is going to write through this one, so its connection leaves the WAL alone."""
+        self.path = os.fspath(path)
+        self._turns = _turns(self.path)
+        self._lock = threading.RLock()
+        self._only = only
+        self._reads: apsw.Connection | None = None
+
+    @property
+    def _reader(self) -> apsw.Connection:
+        if self._reads is None:
+            with told(self.path):
+                self._reads = open_store(self.path, self._turns.busy, create=False, reading=self._only)
+        return self._reads
+
+    def pending(self, run: str) -> list[Posted]:
+        sql = "SELECT id, run, kind, body, at FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
+        return [Posted(i, r, k, _read(b), at) for i, r, k, b, at in self._query(sql, (run,))]
+
+    def verdict(self, posted: int) -> dict[str, Any] | None:
+        rows = self._query("SELECT verdict FROM inbox WHERE id=?", (posted,))
+        return _read(rows[0][0]) if rows and rows[0][0] is not None else None
+
+    def gates(self, run: str | None = None) -> list[Gate]:
+        where, values = ("WHERE run=?", (run,)) if run else ("", ())
+        sql = f"SELECT body, answer, person FROM gate {where} ORDER BY id"  # noqa: S608  two constants
+        return [_gate(*row) for row in self._query(sql, values)]
+
+    def gate(self, gate: str) -> Gate | None:
+        rows = self._query("SELECT body, answer, person FROM gate WHERE id=?", (gate,))
+        return _gate(*rows[0]) if rows else None
+
+    def head(self, run: str) -> Head | None:
+        rows = self._query(f"SELECT {COLUMNS} FROM head WHERE run=?", (run,))  # noqa: S608  a constant
+        return _head(rows[0]) if rows else None
+
+    def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
+        where = f"WHERE {OPEN}" if unfinished else ""
+        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY at DESC LIMIT ?"  # noqa: S608  constants
+        return [_head(row) for row in self._query(sql, (limit,))]
+
+    def matching(self, prefix: str) -> list[str]:
+        sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
+        return [row[0] for row in self._query(sql, (prefix, prefix + "\U0010ffff"))]
+
+    def children(self, run: str) -> list[Head]:
+        sql = f"SELECT {COLUMNS} FROM head WHERE parent=? ORDER BY created, run"  # noqa: S608  a constant
+        return [_head(row) for row in self._query(sql, (run,))] if run else []
+
+    def tree(self, root: str) -> list[Head]:
+        sql = f"SELECT {COLUMNS} FROM head WHERE root=? ORDER BY created, run"  # noqa: S608  a constant
+        return [_head(row) for row in self._query(sql, (root,))]
+
+    def due(self, now: int) -> list[Head]:
+        sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT 1000"  # noqa: S608  a constant
+        return [_head(row) for row in self._query(sql, (now,))]
+
+    def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
+        with told(self.path):
+            for seq, body, hash_ in self._reader.execute(
+                "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq", (run, after)
+            ):
+                yield seq, _bytes(body), _hex(hash_)
+
+    def snapshot(self, run: str) -> tuple[int, bytes] | None:
+        rows = self._query("SELECT seq, body FROM snapshot WHERE run=?", (run,))
+        return (rows[0][0], _bytes(rows[0][1])) if rows else None
+
+    def payload(self, root: str, ref: str) -> bytes | None:
+        rows = self._query("SELECT body, size FROM payload WHERE root=? AND ref=?", (root, ref))
+        if not rows:
+            return None
+        body, size = rows[0]
+        try:
+            data = self._file(root, ref).read_bytes() if body is None else _bytes(body)
+        except FileNotFoundError:
+            return None
+        if len(data) != size:
+            raise StoreBroken(f"payload {ref} of run {root} has {len(data)} bytes, not {size}: restore it from a backup")
+        return data
+
+    def payload_refs(self, root: str) -> Iterator[str]:
+        with told(self.path):
+            for (ref,) in self._reader.execute("SELECT ref FROM payload WHERE root=? ORDER BY ref", (root,)):
+                yield ref
+
+    def key(self, root: str) -> bytes | None:
+        rows = self._query("SELECT key FROM payload_key WHERE root=?", (root,))
+        return rows[0][0] if rows else None
+
+    def definition(self, digest: str) -> bytes | None:
+        rows = self._query("SELECT body FROM definition WHERE digest=?", (digest,))
+        return rows[0][0] if rows else None
+
+    def budget(self, run: str) -> list[BudgetRow]:
+        sql = "SELECT name, spent, reserved, bound FROM budget WHERE run=? ORDER BY name"
+        return [BudgetRow(*row) for row in self._query(sql, (run,))]
+
+    def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self._lock, told(self.path):
+            return self._reader.execute(sql, values).fetchall()
+
+    def quarantined(self) -> dict[str, str]:
+        return dict(self._query("SELECT run, why FROM quarantine"))
+
+    def changed(self) -> int:
+        with self._lock:
+            return int(self._reader.pragma("data_version"))
+
+    def close(self) -> None:
+        if self._reads is not None:
+            self._reads.close()
+        self._turns.close()
+
+    def _file(self, root: str, ref: str) -> "Path":
+        from pathlib import Path  # slow to import, and only large payloads are files
+
+        return Path(self.path).parent / "payloads" / root / ref
+
+
+def _turns(path: str) -> Turns:
+    with told(path):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return Turns(path)
+
+
+def _head(row: tuple[Any, ...]) -> Head:
+    return Head(*row[:10], _hex(row[10]), *row[11:])
+
+
+def _gate(body: bytes, answer: str, person: str) -> Gate:
+    return msgspec.structs.replace(_read(body, type=Gate), answer=answer, person=person)
+
+
+def _hex(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else repr(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else repr(value).encode()  # never what was written

@@ -1,0 +1,148 @@
+"""The command line: finds a command, runs it, and turns what it says into an exit code.
+
+Commands are imported when they are asked for, so that `steersman runs` starts in the time its libraries take.
+**Invariant:** an expected error is one line with the next step, never a traceback.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman import __version__
+from steersman.errors import SteersmanError
+from steersman.faces.deck import ENDED, EXITS, USAGE
+
+if TYPE_CHECKING:
+    from steersman.faces.helm import Helm
+
+DEFECT, INTERRUPTED = 70, 130  # sysexits.h; 128 + SIGINT
+HERE = "steersman.faces.commands"
+
+# name: (module and attribute, what it does); in the order in which a person meets them
+COMMANDS = {
+    "demo": ("demo:demo", "A whole run on a throw-away repository, in seconds."),
+    "init": ("init:init", "Find the project's checks, prove them, write steersman.toml."),
+    "run": ("run:run", "Give a task to the crew and watch it work."),
+    "runs": ("runs:runs", "List runs."),
+    "show": ("show:show", "Everything about one run."),
+    "watch": ("watch:watch", "Follow a run that another process drives."),
+    "why": ("why:why", "What a run waits for and what would move it."),
+    "gates": ("gates:gates", "What waits for a person's answer."),
+    "approve": ("answers:approve", "Answer a gate: yes."),
+    "rework": ("answers:rework", "Answer a gate: again, and this is what to change."),
+    "reject": ("answers:reject", "Answer a gate: no."),
+    "answer": ("answers:answer", "Answer a gate with one of its own choices, such as a raised budget."),
+    "followup": ("speak:followup", "Ask a run that has its outcome for more."),
+    "send": ("speak:send", "Send a run an event that a person may cause."),
+    "abort": ("speak:abort", "Stop a run for good."),
+    "resume": ("resume:resume", "Drive a run on from where its tape ends."),
+    "fork": ("resume:fork", "Start a new run from any entry of another."),
+    "report": ("report:report", "A run as a Markdown report."),
+    "audit": ("audit:audit", "The tape: read, verify, replay, anchor, prune, export."),
+    "machine": ("machine:machine", "The state machines: list, show, check, migrate, lock."),
+    "doctor": ("doctor:doctor", "Check the surroundings; say how to mend them."),
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *args: Any, known: dict[str, tuple[str, str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.known = known
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        return list(self.known)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's
+        if cmd_name not in self.known:
+            return None
+        import importlib
+
+        module, _, attribute = self.known[cmd_name][0].partition(":")
+        found: click.Command = getattr(importlib.import_module(f"{HERE}.{module}"), attribute)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.known.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.known and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], self.known, 1, 0.6)
+            hint = f"did you mean `{near[0]}`?" if near else f"see `{ctx.command_path} --help`"
+            ctx.fail(f"there is no command {args[0]!r}: {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=Lazy,
+    known=COMMANDS,
+    invoke_without_command=True,
+    epilog=f"Exit codes: {EXITS}",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.option("--project", metavar="DIR", default=None, help="The repository (default: the one around here).")
+@click.version_option(__version__, message="steersman %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, project: str | None) -> int | None:
+    """Keeps a crew of AI coding agents on a proven course: the machine decides, agents propose, people approve, and
+    everything is on tape. Without a command: what waits for you, what can be resumed, what next."""
+    ctx.obj = (ctx.obj, project)
+    if ctx.invoked_subcommand is None:
+        from steersman.faces.commands.home import home
+
+        result: int | None = ctx.invoke(home, project=project, as_json=False)
+        return result
+    return None
+
+
+def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = cli.main(args=args, prog_name="steersman", standalone_mode=False, obj=helm)
+        sys.stdout.flush()
+    except SteersmanError as error:
+        return _failed(args, str(error), error.exit_code)
+    except click.ClickException as error:
+        return _misused(args, error)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
+        return ENDED
+    except Exception:
+        return _defect(args)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(args: list[str], message: str, code: int) -> int:
+    from steersman.judges.text import printable
+
+    click.secho(f"steersman: {printable(message)}", err=True, fg="red")
+    if "--json" in args:
+        import msgspec
+
+        click.echo(msgspec.json.encode({"error": message, "exit_code": code}))
+    return code
+
+
+def _misused(args: list[str], error: click.ClickException) -> int:
+    ctx = getattr(error, "ctx", None)
+    where = f"; see `{ctx.command_path} --help`" if ctx is not None else ""
+    return _failed(args, f"{error.format_message()}{where}", USAGE)
+
+
+def _defect(args: list[str]) -> int:
+    import traceback
+
+    traceback.print_exc()
+    return _failed(args, "this is a defect of steersman; please report it with the lines above", DEFECT)

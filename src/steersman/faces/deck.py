@@ -1,0 +1,206 @@
+"""What every command stands on: the project, who speaks, the store when it is needed, and how things are said.
+
+**Invariant:** everything from outside passes `printable` before a terminal sees it.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.judges.text import printable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steersman.faces.helm import Helm
+    from steersman.ports.journal import Journal
+    from steersman.runtime.bridge import Bridge
+
+DONE, ENDED, USAGE, WAITING, REFUSED, STORE = range(6)
+EXITS = (
+    "0 done · 1 ended without approval · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble"
+)
+
+
+class Deck:
+    """One command's place to stand."""
+
+    def __init__(self, helm: "Helm", project: str | None, *, as_json: bool) -> None:
+        self.helm, self.given, self.as_json = helm, project, as_json
+        self.quiet = False  # leaves out the look at due timers
+        self._journal: Journal | None = None
+        self._bridge: Bridge | None = None
+
+    @cached_property
+    def top(self) -> str:
+        """The repository around the given directory, or around this one."""
+        try:
+            start = self.given if self.given is not None else os.getcwd()
+        except FileNotFoundError:
+            raise UserError("this directory is gone: go to your repository and try again") from None
+        if not os.path.isdir(start):
+            raise UserError(f"{start!r} is not a directory: give --project a directory of your repository")
+        return self.helm.top_of(start)
+
+    @cached_property
+    def project(self) -> "Path":
+        """The same as a path."""
+        from pathlib import Path  # slow to import: who only lists has no need of it
+
+        return Path(self.top)
+
+    @cached_property
+    def me(self) -> str:
+        """How this program is called from where the person is."""
+        if self.given is None:
+            return "steersman"
+        import shlex
+
+        return f"steersman --project {shlex.quote(self.top)}"
+
+    @cached_property
+    def person(self) -> str:
+        """Who speaks: $STEERSMAN_PERSON, else git's user.name, else the login name."""
+        from steersman.faces.person import who
+
+        return who(self.project)
+
+    @property
+    def journal(self) -> "Journal":
+        """The store, for reading."""
+        if self._journal is None:
+            self._need_store()
+            self._journal = self.helm.open_journal(self.top, create=False, reading=True)
+        return self._journal
+
+    @property
+    def bridge(self) -> "Bridge":
+        """The bridge of a project in which something has been run."""
+        if self._bridge is None:
+            self._need_store()
+            self._open(create=False)
+        assert self._bridge is not None  # noqa: S101  just opened
+        return self._bridge
+
+    def new_bridge(self) -> "Bridge":
+        """The bridge, with a store made where there is none."""
+        if self._bridge is None:
+            self._open(create=True)
+        assert self._bridge is not None  # noqa: S101  just opened
+        return self._bridge
+
+    def _open(self, *, create: bool) -> None:
+        self._bridge = self.helm.open_bridge(self.project, create=create)
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = self._bridge.world.journal
+
+    def _need_store(self) -> None:
+        if not self.has_store():
+            raise UserError(f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`')
+
+    def has_store(self) -> bool:
+        """Whether anything has been run here."""
+        return self.helm.has_store(self.top)
+
+    # ── saying ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def say(self, text: str = "", **style: Any) -> None:
+        """A line for people; silent with --json."""
+        if not self.as_json:
+            click.secho(printable(text), **style)
+
+    def warn(self, text: str, **style: Any) -> None:
+        """A line beside the answer: on standard error."""
+        click.secho(printable(text), err=True, **style)
+
+    def tell(self, value: Any) -> None:
+        """The answer for programs; silent without --json."""
+        if self.as_json:
+            import msgspec
+
+            sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+            sys.stdout.flush()
+
+    # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Shows timers that are due and that nobody drives, then lets go of the store."""
+        journal, self._journal = self._journal, None
+        if journal is None:
+            return
+        try:
+            if not self.quiet:
+                self._due(journal)
+        finally:
+            journal.close()
+
+    def _due(self, journal: "Journal") -> None:
+        due = journal.due(time.time_ns() // 1_000_000)
+        if not due:
+            return
+        from steersman.views.moments import span
+
+        now = time.time_ns() // 1_000_000
+        for head in due:
+            if head.due is not None and not self.helm.owner(self.top, head.run):
+                late = span(now - head.due)
+                self.warn(
+                    f"run {head.run} is {late} overdue and nobody drives it: {self.me} resume {head.run}",
+                    fg="red",
+                )
+
+
+class Verb(click.Command):
+    """A command whose help ends with examples and exit codes."""
+
+    def __init__(self, *args: Any, examples: tuple[str, ...] = (), exits: str = EXITS, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.examples, self.exits = examples, exits
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.examples))
+        with formatter.section("Exit codes"):
+            formatter.write(f"  {self.exits}\n")
+
+
+Action = Callable[..., int | None]
+
+
+def verb(name: str, *examples: str, exits: str = EXITS, **more: Any) -> Callable[[Action], Verb]:
+    """Declares a command: its function gets a Deck and its own parameters, and returns an exit code or nothing."""
+
+    def declare(action: Action) -> Verb:
+        @click.pass_context
+        @wraps(action)
+        def run(ctx: click.Context, project: str | None, as_json: bool, **given: Any) -> int:
+            helm, outer = ctx.obj
+            deck = Deck(helm, project if project is not None else outer, as_json=as_json)
+            try:
+                return action(deck, **given) or DONE
+            finally:
+                deck.close()
+
+        make = click.command(name, cls=Verb, examples=examples, exits=exits, **more)
+        return make(_project(_json(run)))
+
+    return declare
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+_project = click.option(
+    "--project", metavar="DIR", default=None, help="The repository (default: the one around this directory)."
+)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches standard output."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") != "dumb"

@@ -1,0 +1,65 @@
+"""What a face is handed: the few functions it needs, filled in by `bootstrap` and by nobody else."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from steersman.kernel.build import Machine
+    from steersman.ports.journal import Journal
+    from steersman.runtime.bridge import Bridge
+
+
+class Helm(Protocol):
+    """The project's store, its bridge and its surroundings, each opened when it is first asked for."""
+
+    def top_of(self, start: str) -> str:
+        """The top of the repository around a directory, or the directory itself where there is none."""
+        ...
+
+    def state_dir(self, project: "Path") -> "Path": ...
+
+    def has_store(self, project: str) -> bool:
+        """Whether anything has been run here."""
+        ...
+
+    def open_journal(self, project: str, *, create: bool = True, reading: bool = False) -> "Journal": ...
+
+    def open_bridge(self, start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge": ...
+
+    def load_config(self, project: "Path") -> Any:
+        """The configuration (`config`), the file it came from (`path`, or None) and its `digest`."""
+        ...
+
+    def owner(self, project: str, run: str) -> str | None:
+        """Who drives a run now, in words."""
+        ...
+
+    def machines(self) -> "dict[str, Machine]": ...
+
+    def detect_checks(self, project: "Path") -> Mapping[str, tuple[str, ...]]:
+        """The checks that a project's own files name."""
+        ...
+
+    def render_config(self, **values: Any) -> str:
+        """A commented steersman.toml."""
+        ...
+
+    def anchors(self, project: "Path") -> Any:
+        """Signed statements about tapes, kept outside the store."""
+        ...
+
+    def lockfile(self) -> Any:
+        """Writes and checks the lock over every function that decides."""
+        ...
+
+    def sqlite_version(self) -> str: ...
+
+    def driver_argv(self, project: "Path", run: str) -> list[str]:
+        """The command that drives a run in a process of its own."""
+        ...
+
+    def inside(self) -> str:
+        """The effect this process works for, or nothing: a person's word never comes from inside a run."""
+        ...

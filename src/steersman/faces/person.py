@@ -1,0 +1,33 @@
+"""Who speaks at the command line. **Invariant:** a name, never a right: what it may do is decided elsewhere."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from steersman.judges.text import clip, printable
+
+LONGEST = 80
+
+
+def who(project: Path) -> str:
+    """$STEERSMAN_PERSON, else git's user.name, else the login name."""
+    name = os.environ.get("STEERSMAN_PERSON", "").strip() or _git_name(project) or _login()
+    return clip(printable(" ".join(name.split())), LONGEST)
+
+
+def _git_name(project: Path) -> str:
+    argv = ["git", "config", "--get", "user.name"]
+    try:
+        done = subprocess.run(argv, cwd=project, capture_output=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _login() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"

@@ -1,0 +1,39 @@
+"""Moments, spans and amounts in the words people use."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def stamp(ms: int, offset: int = 0) -> str:
+    """A moment, to the second; `offset` is the reader's distance from UTC in seconds."""
+    zone = timezone(timedelta(seconds=offset)) if offset else UTC
+    return datetime.fromtimestamp(ms // 1000, zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(ms: int) -> str:
+    """How long, in one unit, two where one would be coarse: `42 s`, `3 min 10 s`, `2 h 5 min`, `4 d`."""
+    seconds = max(ms, 0) // 1000
+    for n, (size, name) in enumerate(UNITS):
+        if seconds >= size:
+            rest = seconds % size // UNITS[n + 1][0] if n in (1, 2) else 0
+            return f"{seconds // size} {name}" + (f" {rest} {UNITS[n + 1][1]}" if rest else "")
+    return f"{max(ms, 0)} ms"
+
+
+def money(micro_usd: int) -> str:
+    """Micro-dollars as dollars, never rounded away to nothing."""
+    whole, part = divmod(micro_usd, 1_000_000)
+    digits = f"{part:06}".rstrip("0")
+    return f"${whole}.{digits:0<2}"
+
+
+def amount(name: str, value: int) -> str:
+    """One figure of a budget with its unit."""
+    match name:
+        case "micro_usd":
+            return money(value)
+        case "ms":
+            return span(value)
+        case _:
+            return f"{value:,} {name}".replace(",", " ")
