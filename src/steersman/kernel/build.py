@@ -57,6 +57,9 @@ def machine(
         lookup=_lookup(states.all, rows),
         resets={e.name: tuple(("clear", c.name) for c in caps.values() if e in c.resets) for e in events.all},
         settled=frozenset(s.name for s in states.all if s.final or s.resting),
+        eventful=frozenset(
+            {c.state.name for c in computes} | {s.name for s in states.all if s.final or s.resting}
+        ),
         tracked=frozenset((*(constants or ()), *(memory or ()))),
         abort=abort,
         successes=successes,

@@ -164,9 +164,13 @@ class Do:
 
     job: Job
     when: Guard
-    plan: Plan
-    many: bool
+    give: Callable[[Any], dict[str, Any]]  # the input of the one job …
+    each: Plan | None  # … or one job per key
     version: int
+
+    @property
+    def many(self) -> bool:
+        return self.each is not None
 
 
 def do(
@@ -178,14 +182,7 @@ def do(
     version: int = 1,
 ) -> Do:
     """The work of a state: `give(context)` is the input of one job, `each(context)` of one job per key."""
-    if each is not None:
-        return Do(job, when, each, many=True, version=version)
-    make = give if give is not None else _no_input
-
-    def one(context: Any) -> Sequence[tuple[str, dict[str, Any]]]:
-        return (("", make(context)),)
-
-    return Do(job, when, one, many=False, version=version)
+    return Do(job, when, give if give is not None else _no_input, each, version)
 
 
 def _no_input(_context: Any) -> dict[str, Any]:

@@ -43,6 +43,9 @@ class Machine:
     lookup: dict[tuple[str | None, str], tuple[Row, ...]] = field(repr=False)
     resets: dict[str, tuple[tuple[str, str], ...]] = field(repr=False)  # event -> ops that clear its caps
     settled: frozenset[str] = field(repr=False)  # states in which a run has its outcome
+    eventful: frozenset[str] = field(
+        repr=False
+    )  # states that bring about something by themselves: an event, a seal
     tracked: frozenset[str] = field(repr=False)  # constants and memory: rows alone may change them
     abort: EventDef | None
     successes: tuple[str, ...]

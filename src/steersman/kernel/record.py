@@ -104,6 +104,8 @@ def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> A
     if isinstance(taken, Refused):
         return refuse(snapshot, taken, meta)
     stored, snapshot = _entry(m, snapshot, taken, meta)
+    if snapshot.state not in m.eventful:
+        return Advance((stored,), snapshot)
     return _onward(m, [stored], snapshot, meta)
 
 
@@ -158,11 +160,8 @@ def _entry(
 def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
     if taken.stay:
         return meta.closes
-    if len(snapshot.items) == len(meta.closes):
-        return meta.closes
-    return meta.closes + tuple(
-        [i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes]
-    )
+    left = [i.id for i in snapshot.items.values() if not i.outlives and i.id not in meta.closes]
+    return (*meta.closes, *left) if left else meta.closes
 
 
 def _items(
@@ -170,7 +169,18 @@ def _items(
 ) -> tuple[Item, ...]:
     items = tuple(
         [
-            Item(f"{run}:{seq}:{n}", p.job, p.kind, p.key, p.input, visit, 1, 1, _due(p, meta.at), p.outlives)
+            Item(
+                f"{run}:{seq}:{n}",
+                p.job,
+                p.kind,
+                p.key,
+                p.input,
+                visit,
+                1,
+                1,
+                _due(p, meta.at) if "after_ms" in p.input else None,
+                p.outlives,
+            )
             for n, p in enumerate(planned, 1)
         ]
     )
@@ -192,9 +202,8 @@ def budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> Item:
     return Item(f"{run}:{seq}:{n}", "budget", "gate", "budget", shown, visit)
 
 
-def _due(p: Planned, at: int) -> int | None:
-    after = p.input.get("after_ms")
-    return at + after if after is not None else None
+def _due(p: Planned, at: int) -> int:
+    return at + int(p.input["after_ms"])
 
 
 def refuse(snapshot: Snapshot, refused: Refused, meta: Meta) -> Advance:

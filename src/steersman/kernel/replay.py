@@ -80,15 +80,13 @@ def _created(entry: Entry) -> Snapshot:
 
 
 def _items(new: Snapshot, entry: Entry) -> None:
-    items = new.items.copy()
-    for gone in entry.closed:
-        items.pop(gone, None)
+    closed = entry.closed
+    items = {i: item for i, item in new.items.items() if i not in closed}
     for item in entry.held:
         items[item.id] = item
-    if entry.planned:
-        for item in entry.planned:
-            items[item.id] = item
-        new.planned = (*new.planned, *[i.key for i in entry.planned])
+    for item in entry.planned:
+        items[item.id] = item
+        new.planned = (*new.planned, item.key)
     new.items = items
 
 

@@ -184,10 +184,12 @@ def _take(
     ops: tuple[Op, ...] = (
         (*_folded(m, fold, context, happened.data), *row.setting) if fold is not None else row.setting
     )
-    tallies = _tallies(m, row, happened, context)
+    tallies: tuple[Op, ...] = m.resets[happened.event.name]
+    if row.cap is not None:
+        tallies = (*tallies, ("count", _cap_key(row.cap, context, happened.data), 1))
     new = changed(context, ops, happened.data) if ops else context
     tally = tallied(counts, tallies) if tallies else counts
-    planned = work(m, to, new, tally, done if stay else ())
+    planned = work(m, to, new, tally, done if stay else ()) if m.states[to].work else ()
     return Taken(row, happened, source, to, stay, guards, ops, tallies, new, tally, planned)
 
 
@@ -202,26 +204,25 @@ def _folded(m: Machine, fold: Fold, context: Any, data: Any) -> Sequence[Op]:
     return ops
 
 
-def _tallies(m: Machine, row: Row, h: Happened, context: Any) -> tuple[Op, ...]:
-    ops: tuple[Op, ...] = m.resets[h.event.name]
-    if row.cap is not None:
-        ops = (*ops, ("count", _cap_key(row.cap, context, h.data), 1))
-    return ops
-
-
 def work(
     m: Machine, state: str, context: Any, counts: dict[str, int], done: tuple[str, ...]
 ) -> tuple[Planned, ...]:
     """The jobs of a state that this visit has not planned yet."""
     planned = []
     for d in m.states[state].work:
-        if not holds(d.when, context, None, counts):
+        if d.when is not otherwise and not holds(d.when, context, None, counts):
             continue
         job = d.job
-        for key, given in d.plan(context):
-            full = f"{job.name}/{key}" if key else job.name
-            if full not in done:
-                planned.append(Planned(job.name, job.kind, full, given, job.outlives))
+        if d.each is None:
+            if job.name not in done:
+                planned.append(Planned(job.name, job.kind, job.name, d.give(context), job.outlives))
+        else:
+            keyed = [(f"{job.name}/{key}", given) for key, given in d.each(context)]
+            planned += [
+                Planned(job.name, job.kind, key, given, job.outlives)
+                for key, given in keyed
+                if key not in done
+            ]
     return tuple(planned)
 
 
