@@ -1,7 +1,9 @@
-"""steersman itself: the same table as a machine of its own, with the chain, guards, effects and heads on.
+"""steersman itself: the same table as machines of its own, with the chain, guards, ops and heads on.
 
-States have their work: build, review and test plan an effect, whose facts come back and are named. Every step is
-recorded the way the runtime records it (`Live.append`); only the agents are missing, as they are for the peers.
+Two forms. `PLAIN` does what the peers do: events are routed and folded, nothing is started; it is measured where the
+peers are compared (memory). `WORKING` also has the work of states: build, review and test plan an effect, whose facts
+come back and are named; it is measured wherever something is written (durable, concurrent, growth, many, parked).
+Every step is recorded the way the runtime records it (`Live.append`).
 """
 
 import asyncio
@@ -10,17 +12,18 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from workload import EMPTY, PARKED_AFTER, SCRIPT, check_end, endless, note
 
-from steersman.kernel.build import definition, machine
+from steersman.kernel.build import Machine, definition, machine
 from steersman.kernel.canonical import canonical
 from steersman.kernel.definition import (
     Cap,
     Events,
     Guard,
+    Nothing,
     Origin,
     State,
     computed,
@@ -96,7 +99,36 @@ def _input(c: Context) -> dict[str, Any]:
     return {"tree": c.tree, "round": c.round}
 
 
-class S(State):
+def _person(meaning: str, carries: type[msgspec.Struct] = Nothing) -> Any:
+    return event(meaning, Origin.PERSON, carries)
+
+
+def _effect(meaning: str, carries: type[msgspec.Struct]) -> Any:
+    return event(meaning, Origin.EFFECT, carries)
+
+
+class PlainStates(State):
+    intake = state("A task is here.", initial=True)
+    plan = state("The loop begins.")
+    build = state("The coder works.")
+    review = state("The reviewer works.")
+    test = state("The checks run.")
+    iterate = state("A round did not suffice.")
+    finalize = resting("The run has its outcome.")
+
+
+class PlainEvents(Events):
+    task_received = _person("A task.", Received)
+    implementation_confirmed = _person("A person confirms.", Confirmed)
+    start_coder = _person("A round begins.")
+    start_reviewer = _person("The coder is done.", Built)
+    review_changes_requested = _person("Changes are wanted.", Reviewed)
+    review_approved = _person("The reviewer approves.", Reviewed)
+    tests_failed = _person("A check failed.", Checked)
+    tests_passed = _person("All checks passed.", Checked)
+
+
+class WorkingStates(State):
     intake = state("A task is here.", initial=True)
     plan = state("The loop begins.")
     build = state("The coder works.", do(CODE, _input))
@@ -106,15 +138,15 @@ class S(State):
     finalize = resting("The run has its outcome.")
 
 
-class E(Events):
-    task_received = event("A task.", Origin.PERSON, Received)
-    implementation_confirmed = event("A person confirms.", Origin.PERSON, Confirmed)
+class WorkingEvents(Events):
+    task_received = _person("A task.", Received)
+    implementation_confirmed = _person("A person confirms.", Confirmed)
     start_coder = event("A round begins.", Origin.MACHINE)
-    start_reviewer = event("The coder is done.", Origin.EFFECT, Built)
-    review_changes_requested = event("Changes are wanted.", Origin.EFFECT, Reviewed)
-    review_approved = event("The reviewer approves.", Origin.EFFECT, Reviewed)
-    tests_failed = event("A check failed.", Origin.EFFECT, Checked)
-    tests_passed = event("All checks passed.", Origin.EFFECT, Checked)
+    start_reviewer = _effect("The coder is done.", Built)
+    review_changes_requested = _effect("Changes are wanted.", Reviewed)
+    review_approved = _effect("The reviewer approves.", Reviewed)
+    tests_failed = _effect("A check failed.", Checked)
+    tests_passed = _effect("All checks passed.", Checked)
 
 
 ROUNDS = Cap("rounds", 10**9)
@@ -122,17 +154,28 @@ REMAIN = room("remain", "iterations remaining", ROUNDS)
 APPROVES = Guard("approves", "the reviewer approves", lambda _, e: e.decision == "approve")
 PASSED = Guard("passed", "all commands pass", lambda _, e: e.exit == 0)
 
-TABLE = table(
-    row(None, E.task_received, otherwise, S.intake, None, "new task", "§2"),
-    row(S.intake, E.implementation_confirmed, otherwise, S.plan, None, "start the loop", "§2"),
-    row(S.plan, E.start_coder, otherwise, S.build, ROUNDS, "run the coder", "§2"),
-    row(S.build, E.start_reviewer, otherwise, S.review, None, "run the reviewer", "§2"),
-    row(S.review, E.review_changes_requested, otherwise, S.iterate, None, "set must-fix", "§2"),
-    row(S.review, E.review_approved, otherwise, S.test, None, "run the tester", "§2"),
-    row(S.test, E.tests_failed, otherwise, S.iterate, None, "set must-fix", "§2"),
-    row(S.test, E.tests_passed, otherwise, S.finalize, None, "approved", "§2", sets={"outcome": "approved"}),
-    row(S.iterate, E.start_coder, otherwise, S.build, ROUNDS, "next round", "§2"),
-)
+
+def _table(s: Any, e: Any) -> Any:
+    return table(
+        row(None, e.task_received, otherwise, s.intake, None, "new task", "§2"),
+        row(s.intake, e.implementation_confirmed, otherwise, s.plan, None, "start the loop", "§2"),
+        row(s.plan, e.start_coder, otherwise, s.build, ROUNDS, "run the coder", "§2"),
+        row(s.build, e.start_reviewer, otherwise, s.review, None, "run the reviewer", "§2"),
+        row(s.review, e.review_changes_requested, otherwise, s.iterate, None, "set must-fix", "§2"),
+        row(s.review, e.review_approved, otherwise, s.test, None, "run the tester", "§2"),
+        row(s.test, e.tests_failed, otherwise, s.iterate, None, "set must-fix", "§2"),
+        row(
+            s.test,
+            e.tests_passed,
+            otherwise,
+            s.finalize,
+            None,
+            "approved",
+            "§2",
+            sets={"outcome": "approved"},
+        ),
+        row(s.iterate, e.start_coder, otherwise, s.build, ROUNDS, "next round", "§2"),
+    )
 
 
 def _grown(c: Context, ops: tuple) -> tuple:
@@ -153,7 +196,12 @@ def _built(c: Context, e: Built) -> tuple:
 
 def _reviewed(c: Context, e: Reviewed) -> tuple:
     return _grown(
-        c, (("take", "findings", "findings"), ("set", "must_fix", []) if not e.must_fix else ("take", "must_fix", "must_fix"), ("add", "tokens", e.tokens))
+        c,
+        (
+            ("take", "findings", "findings"),
+            ("set", "must_fix", []) if not e.must_fix else ("take", "must_fix", "must_fix"),
+            ("add", "tokens", e.tokens),
+        ),
     )
 
 
@@ -167,37 +215,55 @@ def _passed(c: Context, e: Checked) -> tuple:
     return _grown(c, (("set", "last_check", told), ("set", "must_fix", [])))
 
 
-MACHINE = machine(
-    "bench",
-    "The implementation loop of the roundtable.",
-    states=S,
-    events=E,
-    rows=TABLE,
-    context=Context,
+def _machine(name: str, s: Any, e: Any, **more: Any) -> Machine:
+    return machine(
+        name,
+        "The implementation loop of the roundtable.",
+        states=s,
+        events=e,
+        rows=_table(s, e),
+        context=Context,
+        folds=(
+            fold(e.implementation_confirmed, _confirmed),
+            fold(e.start_coder, _started),
+            fold(e.start_reviewer, _built),
+            fold(e.review_changes_requested, _reviewed),
+            fold(e.review_approved, _reviewed),
+            fold(e.tests_failed, _failed),
+            fold(e.tests_passed, _passed),
+        ),
+        memory={"outcome": ("", "approved")},
+        successes=("approved",),
+        **more,
+    )
+
+
+PLAIN = _machine("plain", PlainStates, PlainEvents)
+WORKING = _machine(
+    "working",
+    WorkingStates,
+    WorkingEvents,
     namings=(
-        naming(CODE, (otherwise, E.start_reviewer)),
-        naming(REVIEW, (APPROVES, E.review_approved), (otherwise, E.review_changes_requested)),
-        naming(CHECK, (PASSED, E.tests_passed), (otherwise, E.tests_failed)),
+        naming(CODE, (otherwise, WorkingEvents.start_reviewer)),
+        naming(
+            REVIEW,
+            (APPROVES, WorkingEvents.review_approved),
+            (otherwise, WorkingEvents.review_changes_requested),
+        ),
+        naming(CHECK, (PASSED, WorkingEvents.tests_passed), (otherwise, WorkingEvents.tests_failed)),
     ),
-    computes=(computed(S.plan, (REMAIN, E.start_coder)), computed(S.iterate, (REMAIN, E.start_coder))),
-    folds=(
-        fold(E.implementation_confirmed, _confirmed),
-        fold(E.start_coder, _started),
-        fold(E.start_reviewer, _built),
-        fold(E.review_changes_requested, _reviewed),
-        fold(E.review_approved, _reviewed),
-        fold(E.tests_failed, _failed),
-        fold(E.tests_passed, _passed),
+    computes=(
+        computed(WorkingStates.plan, (REMAIN, WorkingEvents.start_coder)),
+        computed(WorkingStates.iterate, (REMAIN, WorkingEvents.start_coder)),
     ),
-    memory={"outcome": ("", "approved")},
-    successes=("approved",),
 )
-DEFINITION = (MACHINE.digest, canonical(definition(MACHINE)))
+DEFINITION = (WORKING.digest, canonical(definition(WORKING)))
 # What comes from outside, decoded once: agents hand the runtime typed facts.
-GIVEN = [(name, msgspec.convert(payload, E.__dict__[name].carries)) for name, payload in SCRIPT]
+GIVEN = [(name, msgspec.convert(payload, PLAIN.events[name].carries)) for name, payload in SCRIPT]
+EVENTS = [Happened(PLAIN.events[name], data, Origin.PERSON) for name, data in GIVEN]
 
 
-def _begun(run: str, at: int, growing: bool = False):
+def _begun(m: Machine, run: str, at: int, growing: bool = False):
     received = GIVEN[0][1]
     context = Context(
         task=received.task,
@@ -207,20 +273,20 @@ def _begun(run: str, at: int, growing: bool = False):
         growing=growing,
     )
     return create(
-        MACHINE, run, Happened(E.task_received, received, Origin.PERSON), context, Meta(at), title="bench"
+        m, run, Happened(m.events["task_received"], received, Origin.PERSON), context, Meta(at), title="bench"
     )
 
 
 def _next(snapshot: Any, name: str, data: Any, at: int):
     """The step for one event of the script; None for one the machine has computed already."""
-    known = E.__dict__[name]
+    known = WORKING.events[name]
     if known.origin is Origin.MACHINE:
         return None
     if known.origin is Origin.PERSON:
-        return advance(MACHINE, snapshot, Happened(known, data, Origin.PERSON), Meta(at))
+        return advance(WORKING, snapshot, Happened(known, data, Origin.PERSON), Meta(at))
     item = next(iter(snapshot.items.values()))
-    happened = name_facts(MACHINE, snapshot, item.job, data)
-    return advance(MACHINE, snapshot, happened, Meta(at, cause=item.id, closes=(item.id,), took=1))
+    happened = name_facts(WORKING, snapshot, item.job, data)
+    return advance(WORKING, snapshot, happened, Meta(at, cause=item.id, closes=(item.id,), took=1))
 
 
 def _checked(snapshot: Any) -> int:
@@ -229,21 +295,20 @@ def _checked(snapshot: Any) -> int:
 
 
 def _one_in_memory(run: str) -> int:
-    made = _begun(run, 1)
+    made = _begun(PLAIN, run, 1)
     tape, snapshot = [*made.entries], made.snapshot
-    for name, data in GIVEN[1:]:
-        step = _next(snapshot, name, data, 2)
-        if step is not None:
-            tape += step.entries
-            snapshot = step.snapshot
+    for happened in EVENTS[1:]:
+        step = advance(PLAIN, snapshot, happened, Meta(2))
+        tape += step.entries
+        snapshot = step.snapshot
     return _checked(snapshot)
 
 
 def _live(journal: Any, run: str, growing: bool = False) -> Any:
     from steersman.runtime.live import Live
 
-    made = _begun(run, 1_700_000_000_000, growing)
-    live = Live(SimpleNamespace(journal=journal), MACHINE, made.snapshot, "bench", 1_700_000_000_000, None)
+    made = _begun(WORKING, run, 1_700_000_000_000, growing)
+    live = Live(SimpleNamespace(journal=journal), WORKING, made.snapshot, "bench", 1_700_000_000_000, None)
     live.made = made
     return live
 
@@ -277,7 +342,7 @@ class Growing:
         self._loop.run_until_complete(self._live.append(self._live.made, definition=DEFINITION))
         self._script = islice(endless(), 1, None)
         self._given = {
-            (name, id(payload)): msgspec.convert(payload, E.__dict__[name].carries)
+            (name, id(payload)): msgspec.convert(payload, WORKING.events[name].carries)
             for name, payload in SCRIPT
         }
         self._done = 1
@@ -292,12 +357,12 @@ class Growing:
             if step is not None:
                 await self._live.append(step)
         done = self._live.snapshot.seq - before
-        return done if done else transitions
+        return done or transitions
 
 
 class Steersman:
     name = "steersman"
-    limits: dict[str, int] = {}
+    limits: ClassVar[dict[str, int]] = {}
     import_line = "import click, apsw, msgspec"
 
     def command(self, folder: Path) -> list[str]:
@@ -338,7 +403,7 @@ class Steersman:
     @contextmanager
     def reader(self, folder: Path):
         with _opened(folder) as journal:
-            world = SimpleNamespace(journal=journal, machines={"bench": MACHINE})
+            world = SimpleNamespace(journal=journal, machines={"working": WORKING})
             yield _Reader(world)
 
     @contextmanager
@@ -346,7 +411,7 @@ class Steersman:
         from steersman.runtime.drive import Driver
 
         with _opened(folder) as journal:
-            yield Driver(SimpleNamespace(journal=journal, machines={"bench": MACHINE}))  # type: ignore[arg-type]
+            yield Driver(SimpleNamespace(journal=journal, machines={"working": WORKING}))  # type: ignore[arg-type]
 
 
 class _Reader:

@@ -11,13 +11,13 @@ import rfc8785
 
 LARGEST = 2**53 - 1
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+encode = msgspec.json.Encoder(order="sorted").encode  # canonical whenever its result is ASCII
 _decode = msgspec.json.Decoder().decode
 
 
 def canonical(value: Any) -> bytes:
     """The RFC 8785 bytes of a value without floats."""
-    data = _encode(value)
+    data = encode(value)
     if data.isascii():
         return data
     # msgspec sorts keys by code point, RFC 8785 by UTF-16 unit; they differ only for U+E000..U+FFFF,
@@ -29,7 +29,7 @@ def canonical(value: Any) -> bytes:
 
 def plain(value: Any) -> Any:
     """The value as JSON would read it back: dicts, lists, strings, numbers."""
-    return _decode(_encode(value))
+    return _decode(encode(value))
 
 
 def digest(data: bytes) -> str:

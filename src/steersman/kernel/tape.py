@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from steersman.kernel.canonical import canonical
+from steersman.kernel.canonical import canonical, encode
 from steersman.kernel.snapshot import Item
 
 FORMAT = 1
@@ -84,7 +84,9 @@ _decoder = msgspec.json.Decoder(Entry)
 
 def sealed(entry: Entry) -> Sealed:
     """The entry with its canonical bytes and hash."""
-    body = canonical(entry)
+    body = encode(entry)
+    if not body.isascii():
+        body = canonical(entry)
     return Sealed(entry, body, sha256(body).hexdigest())
 
 
