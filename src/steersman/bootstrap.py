@@ -106,11 +106,22 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "role_prompt": lambda role: _role_prompt(project, role),
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
         "sealed": FileAnchors(state).anchor,
+        "anchors": _anchors(project, state),
         **instead,
     }
     if "journal" not in ports:
         ports["journal"] = open_journal(project, create=create)
     return World(**ports)
+
+
+def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
+    from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
+
+    return {
+        "file": FileAnchors(state),
+        "git": GitAnchors(state, project),
+        "command": CommandAnchors(state, lambda: load_config(project).config.audit.anchor, project),
+    }
 
 
 def _workspace(project: "Path", state: "Path", config: "Config") -> Any:

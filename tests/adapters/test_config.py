@@ -132,7 +132,7 @@ PROBLEMS = {
     "base empty": ('version = 1\nbase = ""', 2, "base: "),
     "deliver": ('version = 1\ndeliver = "pr"', 2, 'deliver: "pr" is not one of'),
     "field": ('version = 1\ndelivr = "branch"', 2, "delivr: is not a known field; did you mean `deliver`?"),
-    "far field": ("version = 1\nzzz = 1", 2, "zzz: is not a known field; known here are base, budget"),
+    "far field": ("version = 1\nzzz = 1", 2, "zzz: is not a known field; known here are audit, base, budget"),
     "table field": ("version = 1\n[budget]\ntoken = 3", 3, "budget.token: is not a known field; did you mean `tokens`?"),
     "internal field": ("version = 1\n[budget]\nmicro_usd = 3", 3, "budget.micro_usd: is not a known field"),
     "budget": ("version = 1\nbudget = [1]", 2, "budget: "),

@@ -1,99 +1,132 @@
-"""Anchors: what a run's tape was at a moment, signed, kept outside the store.
+"""Where anchors are kept: what a run's tape was at a moment, signed, outside the store.
 
-A bare hash chain does not notice a cut tail; an anchor does. **Invariant:** the private key never leaves its file.
+A bare hash chain does not notice a cut tail; an anchor does. A file of the project's own takes one with every seal; a
+git ref travels with the repository; a command hands it to whoever should hold it.
 """
 
-import base64
-import json
 import os
+import subprocess
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from steersman.adapters.anchor_key import AnchorKey, read_anchor
+from steersman.adapters.git_cli import Git, checked_name
+from steersman.errors import UserError, WorkspaceError
 from steersman.kernel.canonical import canonical
+from steersman.ports.anchors import Anchor, Kept
+
+SECONDS = 60
 
 
 class FileAnchors:
-    """Signs with a key of the project's own and appends to one file."""
+    """Appends to one file of the project's own, a line each."""
 
-    def __init__(self, state: Path) -> None:
-        self._key = state / "anchor.key"
-        self._public = state / "anchor.pub"
-        self.path = state / "anchors.jsonl"
+    def __init__(self, state: Path, path: Path | None = None) -> None:
+        self.key = AnchorKey(state)
+        self.path = path or state / "anchors.jsonl"
 
-    def anchor(self, run: str, seq: int, hash_: str, at: int) -> None:
-        """Appends a signed statement: this run had this many entries, ending in this hash."""
-        self.write(self.make(run, seq, hash_, at))
-
-    def make(self, run: str, seq: int, hash_: str, at: int) -> dict[str, Any]:
-        """The statement with its signature."""
-        told = {"run": run, "seq": seq, "hash": hash_, "at": at}
-        signature = base64.b64encode(self._private().sign(canonical(told))).decode()
-        return {**told, "key": self.public(), "signature": signature}
-
-    def write(self, anchor: dict[str, Any]) -> None:
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+        """Appends a signed statement, durable when this returns."""
+        anchor = self.key.sign(run, seq, hash_, at)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.write(fd, json.dumps(anchor, sort_keys=True).encode() + b"\n")
+            torn = b"" if _ends_well(fd) else b"\n"
+            os.write(fd, torn + canonical(anchor) + b"\n")
             os.fsync(fd)
         finally:
             os.close(fd)
+        return anchor
 
-    def newest(self, run: str, path: Path | None = None) -> dict[str, Any] | None:
-        """The last genuine anchor of a run."""
+    def anchor(self, run: str, seq: int, hash_: str, at: int) -> None:
+        """The same, for whoever needs no answer."""
+        self.keep(run, seq, hash_, at)
+
+    def kept(self, run: str) -> Kept:
         try:
-            lines = (path or self.path).read_text(encoding="utf-8").splitlines()
+            lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
-            return None
-        found = None
-        for line in lines:
-            anchor = _read(line)
-            if anchor is not None and anchor["run"] == run and self.genuine(anchor):
-                found = anchor
-        return found
+            return Kept()
+        return _sorted(self.key, run, lines, str(self.path))
 
-    def genuine(self, anchor: dict[str, Any]) -> bool:
-        """Whether this project's key has signed it."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    def newest(self, run: str) -> Anchor | None:
+        """The anchor of a run that says most."""
+        return max(self.kept(run).genuine, key=lambda a: a.seq, default=None)
 
-        told = {k: anchor[k] for k in ("run", "seq", "hash", "at")}
+
+class GitAnchors:
+    """One blob a run under refs/steersman/anchors/, the newest; it travels with `git push` when asked to."""
+
+    def __init__(self, state: Path, repository: Path) -> None:
+        self.key = AnchorKey(state)
+        self._git = Git(repository)
+
+    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+        anchor = self.key.sign(run, seq, hash_, at)
+        blob = self._git.line("hash-object", "-w", "--stdin", feed=canonical(anchor) + b"\n")
+        self._git.read("update-ref", _ref(run), blob)
+        return anchor
+
+    def kept(self, run: str) -> Kept:
         try:
-            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(self.public()))
-            key.verify(base64.b64decode(anchor["signature"]), canonical(told))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+            answer = self._git.call("cat-file", "blob", _ref(run))
+        except WorkspaceError:  # without git nothing is kept there
+            return Kept()
+        return _sorted(self.key, run, answer.out.splitlines(), _ref(run)) if answer.code == 0 else Kept()
 
-    def public(self) -> str:
-        """The public key, for whoever keeps anchors elsewhere."""
-        self._private()
-        return self._public.read_text().strip()
 
-    def _private(self) -> Any:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+class CommandAnchors:
+    """Hands each anchor to a command of the project's, as one line of JSON on its standard input."""
 
-        if not self._key.exists():
-            self._key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            made = Ed25519PrivateKey.generate()
-            _write_private(self._key, made.private_bytes_raw())
-            self._public.write_text(
-                base64.b64encode(made.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
-                + "\n"
+    def __init__(self, state: Path, argv: Callable[[], Sequence[str] | None], folder: Path) -> None:
+        """`argv` is asked for when an anchor is made: a broken configuration is nobody else's trouble."""
+        self.key = AnchorKey(state)
+        self._argv, self._folder = argv, folder
+
+    def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+        argv = self._argv()
+        if not argv:
+            raise UserError(
+                'no command takes anchors here: add [audit] with anchor = ["program", …] to steersman.toml'
             )
-        return Ed25519PrivateKey.from_private_bytes(self._key.read_bytes())
+        anchor = self.key.sign(run, seq, hash_, at)
+        problem = self._hand(argv, canonical(anchor) + b"\n")
+        if problem:
+            raise UserError(f"[audit] anchor: {argv[0]} did not take the anchor: {problem}")
+        return anchor
+
+    def _hand(self, argv: Sequence[str], line: bytes) -> str:
+        try:
+            done = subprocess.run(
+                argv, input=line, cwd=self._folder, capture_output=True, timeout=SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        said = done.stderr.decode("utf-8", "backslashreplace").strip()[:500]
+        return "" if done.returncode == 0 else f"exit code {done.returncode}: {said}"
+
+    def kept(self, run: str) -> Kept:  # noqa: ARG002  what was handed over is elsewhere
+        return Kept()
 
 
-def _write_private(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "wb") as out:
-        out.write(data)
+def _sorted(key: AnchorKey, run: str, lines: Iterable[bytes], where: str) -> Kept:
+    genuine, doubts, blanks = [], [], 0
+    for n, line in enumerate(lines, 1):
+        anchor = read_anchor(line)
+        if anchor is None:
+            blanks += 1
+        elif anchor.run == run and key.genuine(anchor) and canonical(anchor) == line:
+            genuine.append(anchor)
+        elif anchor.run == run:
+            doubts.append(
+                f"line {n} of {where} is an anchor of this run that the project's key has not signed"
+            )
+    return Kept(tuple(genuine), tuple(doubts), blanks)
 
 
-def _read(line: str) -> dict[str, Any] | None:
-    try:
-        anchor = json.loads(line)
-    except ValueError:
-        return None
-    known = isinstance(anchor, dict) and {"run", "seq", "hash", "at", "signature"} <= anchor.keys()
-    return anchor if known else None
+def _ref(run: str) -> str:
+    return f"refs/steersman/anchors/{checked_name('run', run)}"
+
+
+def _ends_well(fd: int) -> bool:
+    size = os.fstat(fd).st_size
+    return size == 0 or os.pread(fd, 1, size - 1) == b"\n"

@@ -68,6 +68,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     check_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
 
 
+class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who else holds what the tapes were."""
+
+    anchor: Words | None = None  # a command: each anchor is one line of JSON on its standard input
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All of it; the defaults are those of a project without the file."""
 
@@ -82,6 +88,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unattended: Unattended = Unattended()
     notify: Notify = Notify()
     rules: Rules = Rules()
+    audit: Audit = Audit()
 
 
 @cache

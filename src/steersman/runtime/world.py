@@ -7,6 +7,7 @@ from typing import Any
 from steersman.contracts.config import Config
 from steersman.kernel.build import Machine
 from steersman.ports.agent import Agent
+from steersman.ports.anchors import Anchors
 from steersman.ports.artifacts import Artifacts
 from steersman.ports.clock import Chance, Clock
 from steersman.ports.commands import Commands
@@ -36,3 +37,4 @@ class World:
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome
     )
+    anchors: Mapping[str, Anchors] = field(default_factory=dict)  # the places where tapes are anchored, by name

@@ -9,7 +9,7 @@ import apsw
 import msgspec
 
 from steersman.adapters.sqlite.connection import open_store, told
-from steersman.adapters.sqlite.turns import Turns
+from steersman.adapters.sqlite.turns import patient
 from steersman.errors import StoreBroken
 from steersman.ports.journal import BudgetRow, Gate, Head, Posted
 
@@ -25,19 +25,18 @@ OPEN = "status IN ('working', 'waiting for you', 'waiting until')"
 class SqliteReader:
     """The reading half of ports.journal.Journal."""
 
-    def __init__(self, path: str | os.PathLike[str], *, only: bool = True) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, only: bool = True, vfs: str | None = None) -> None:
         """`only`: nobody is going to write through this one, so its connection leaves the WAL alone."""
         self.path = os.fspath(path)
-        self._turns = _turns(self.path)
         self._lock = threading.RLock()
-        self._only = only
+        self._only, self._vfs = only, vfs
         self._reads: apsw.Connection | None = None
 
     @property
     def _reader(self) -> apsw.Connection:
         if self._reads is None:
             with told(self.path):
-                self._reads = open_store(self.path, self._turns.busy, create=False, reading=self._only)
+                self._reads = open_store(self.path, patient, create=False, reading=self._only, vfs=self._vfs)
         return self._reads
 
     def pending(self, run: str) -> list[Posted]:
@@ -63,7 +62,7 @@ class SqliteReader:
 
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         where = f"WHERE {OPEN}" if unfinished else ""
-        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY at DESC LIMIT ?"  # noqa: S608  constants
+        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY at DESC, run DESC LIMIT ?"  # noqa: S608  constants
         return [_head(row) for row in self._query(sql, (limit,))]
 
     def matching(self, prefix: str) -> list[str]:
@@ -79,7 +78,7 @@ class SqliteReader:
         return [_head(row) for row in self._query(sql, (root,))]
 
     def due(self, now: int) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due LIMIT 1000"  # noqa: S608  a constant
+        sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due, run LIMIT 1000"  # noqa: S608  a constant
         return [_head(row) for row in self._query(sql, (now,))]
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
@@ -131,24 +130,17 @@ class SqliteReader:
         return dict(self._query("SELECT run, why FROM quarantine"))
 
     def changed(self) -> int:
-        with self._lock:
+        with self._lock, told(self.path):
             return int(self._reader.pragma("data_version"))
 
     def close(self) -> None:
         if self._reads is not None:
             self._reads.close()
-        self._turns.close()
 
     def _file(self, root: str, ref: str) -> "Path":
         from pathlib import Path  # slow to import, and only large payloads are files
 
         return Path(self.path).parent / "payloads" / root / ref
-
-
-def _turns(path: str) -> Turns:
-    with told(path):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        return Turns(path)
 
 
 def _head(row: tuple[Any, ...]) -> Head:

@@ -1,0 +1,94 @@
+"""The project's own signing key: made on first use, private to its file.
+
+**Invariant:** the private key never leaves its file, and looking at a signature never makes a key.
+"""
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steersman.errors import UserError
+from steersman.kernel.canonical import canonical
+from steersman.ports.anchors import Anchor
+
+_read = msgspec.json.Decoder(Anchor).decode
+
+
+class AnchorKey:
+    """Signs statements about tapes and tells genuine ones."""
+
+    def __init__(self, state: Path) -> None:
+        self._private = state / "anchor.key"
+        self._public = state / "anchor.pub"
+
+    def sign(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
+        """The statement with its signature."""
+        private = self._load()
+        signature = private.sign(_said(run, seq, hash_, at))
+        return Anchor(run, seq, hash_, at, self.public(), base64.b64encode(signature).decode())
+
+    def genuine(self, anchor: Anchor) -> bool:
+        """Whether this project's key has signed it."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if not self._public.exists() or anchor.key != self.public():
+            return False
+        try:
+            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(anchor.key, validate=True))
+            signature = base64.b64decode(anchor.signature, validate=True)
+            key.verify(signature, _said(anchor.run, anchor.seq, anchor.hash, anchor.at))
+        except (InvalidSignature, ValueError):
+            return False
+        return base64.b64encode(signature).decode() == anchor.signature
+
+    def public(self) -> str:
+        """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
+        if not self._public.exists():
+            self._load()
+        return self._public.read_text(encoding="ascii", errors="replace").strip()
+
+    def _load(self) -> Any:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        if not self._private.exists():
+            self._private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_once(self._private, Ed25519PrivateKey.generate().private_bytes_raw())
+        try:
+            key = Ed25519PrivateKey.from_private_bytes(self._private.read_bytes())
+        except ValueError:
+            raise UserError(f"{self._private} is no signing key any more: restore it from a backup") from None
+        if not self._public.exists():
+            _write_once(self._public, base64.b64encode(key.public_key().public_bytes_raw()) + b"\n")
+        return key
+
+
+def read_anchor(line: bytes | str) -> Anchor | None:
+    """The anchor in a line, or None when it holds none."""
+    try:
+        return _read(line)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+
+
+def _said(run: str, seq: int, hash_: str, at: int) -> bytes:
+    return canonical({"run": run, "seq": seq, "hash": hash_, "at": at})
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """Whole or not at all, and never over one that is there: of two processes, one makes it."""
+    part = path.with_suffix(f"{path.suffix}.{os.getpid()}.part")
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(part)

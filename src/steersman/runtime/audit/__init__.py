@@ -1,0 +1,25 @@
+"""Questions to a tape: is it whole, would it be decided the same again, what does it say; and its anchors and pruning.
+
+**Invariant:** reading changes nothing; only `prune` appends, one entry, and drops texts with it.
+"""
+
+from steersman.runtime.audit.anchoring import anchor, kept_anchors
+from steersman.runtime.audit.export import export
+from steersman.runtime.audit.pruning import prune
+from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
+from steersman.runtime.audit.verdict import Verdict
+from steersman.runtime.audit.verify import audited, verify
+
+__all__ = [
+    "Replayed",
+    "Verdict",
+    "anchor",
+    "audited",
+    "decisions",
+    "export",
+    "kept_anchors",
+    "prune",
+    "replay",
+    "tape",
+    "verify",
+]

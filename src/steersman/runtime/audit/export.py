@@ -1,0 +1,84 @@
+"""A run as lines of canonical JSON that need no steersman to be checked; the format is documented in docs/reference.
+
+{"export": 1, "run": …, "machine": …, "entries": n, "payloads": true|false}
+{"definition": digest, "body": …}          one for each definition the tape names
+{"entry": …, "hash": …}                    sha256 over the canonical bytes of the entry is the hash
+{"key": hex}  {"payload": name, "text": …} only when payloads are wanted: name = "p-" + HMAC-SHA256(key, text)[:32]
+{"anchor": …}                              as signed
+{"end": lines before this one, "hash": of the last entry}
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from steersman.errors import StoreBroken, UserError
+from steersman.kernel.canonical import canonical
+from steersman.kernel.replay import Bad, chain
+from steersman.ports.anchors import Kept
+from steersman.ports.journal import Head, Journal
+
+FORMAT = 1
+
+
+def export(
+    journal: Journal, run: str, *, payloads: bool = False, anchors: Kept | None = None
+) -> Iterator[bytes]:
+    """The lines, without their newlines; raises StoreBroken at the first entry that does not fit."""
+    head = journal.head(run)
+    if head is None:
+        raise UserError(f"there is no run {run}: see `steersman runs --all`")
+    lines, last = 0, ""
+    for line in _lines(journal, head, payloads, anchors or Kept()):
+        lines, last = lines + 1, line.get("hash", last)
+        yield canonical(line)
+    yield canonical({"end": lines, "hash": last})
+
+
+def _lines(journal: Journal, head: Head, payloads: bool, anchors: Kept) -> Iterator[dict[str, Any]]:
+    yield {
+        "export": FORMAT,
+        "run": head.run,
+        "machine": head.machine,
+        "entries": head.seq,
+        "payloads": payloads,
+    }
+    yield from _entries(journal, head)
+    if payloads:
+        yield from _payloads(journal, head.root)
+    for anchor in anchors.genuine:
+        yield {"anchor": msgspec.to_builtins(anchor)}
+
+
+def _entries(journal: Journal, head: Head) -> Iterator[dict[str, Any]]:
+    """Up to the head as it was when the export began; a definition comes before the first entry that names it."""
+    defined: set[str] = set()
+    for link in chain(journal.rows(head.run), head.run):
+        if isinstance(link, Bad):
+            raise StoreBroken(f"run {head.run}: {link.why}; see `steersman audit verify {head.run}`")
+        entry, hash_ = link
+        if entry.definition and entry.definition not in defined:
+            defined.add(entry.definition)
+            body = journal.definition(entry.definition)
+            yield {
+                "definition": entry.definition,
+                "body": msgspec.json.decode(body) if body is not None else None,
+            }
+        yield {"entry": entry, "hash": hash_}
+        if entry.seq == head.seq:
+            return
+
+
+def _payloads(journal: Journal, root: str) -> Iterator[dict[str, Any]]:
+    key = journal.key(root)
+    if key is None:
+        raise UserError(f"the texts of run {root} were pruned: export it without them")
+    yield {"key": key.hex()}
+    for ref in journal.payload_refs(root):
+        data = journal.payload(root, ref) or b""
+        try:
+            yield {"payload": ref, "text": data.decode()}
+        except UnicodeDecodeError:
+            yield {"payload": ref, "base64": base64.b64encode(data).decode()}

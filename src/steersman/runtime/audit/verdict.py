@@ -1,0 +1,57 @@
+"""What an audit says: findings as they are made, and the verdict they add up to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from steersman.errors import JournalError, StoreBroken
+
+TOLD = 20  # findings in words; the rest is counted
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a run's tape and everything derived from it fit together, and what could not be seen."""
+
+    run: str
+    ok: bool
+    entries: int
+    first_bad: int | None = None  # the first entry that is not as it was written, where an entry is to blame
+    problems: tuple[str, ...] = ()
+    anchored: bool = False
+    unseen: tuple[str, ...] = ()
+
+
+class Findings:
+    """Collects what is wrong; remembers the first bad entry, however late it was noticed."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.count = 0
+        self.first: int | None = None
+        self.unseen: list[str] = []
+
+    def add(self, words: str, seq: int | None = None) -> None:
+        self.count += 1
+        if len(self.words) < TOLD:
+            self.words.append(words)
+        if seq is not None and (self.first is None or seq < self.first):
+            self.first = seq
+
+    def read(self, what: str, ask: Callable[[], Any]) -> Any:
+        """What the store answers, or None with a finding: a row that cannot be read is evidence, not a crash."""
+        try:
+            return ask()
+        except Exception as error:
+            self.unreadable(what, error)
+            return None
+
+    def unreadable(self, what: str, error: Exception, seq: int | None = None) -> None:
+        """A finding, unless the store is merely busy or unreachable: that says nothing about the tape."""
+        if isinstance(error, JournalError) and not isinstance(error, StoreBroken):
+            raise error
+        self.add(f"{what} cannot be read: {type(error).__name__}: {str(error)[:200]}", seq)
+
+    def problems(self) -> tuple[str, ...]:
+        more = self.count - len(self.words)
+        return (*self.words, f"and {more} more findings") if more else tuple(self.words)

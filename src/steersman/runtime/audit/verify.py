@@ -1,0 +1,204 @@
+"""`audit verify`: one pass over a tape that rebuilds the run and holds everything derived from it against that.
+
+It streams: memory does not grow with the tape. A row that cannot be read or applied is a finding, never a crash.
+**Invariant:** only recorded ops rebuild the run; a machine's code is asked for nothing but the words of its head row.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from steersman.errors import UserError
+from steersman.kernel.build import Machine
+from steersman.kernel.canonical import canonical, digest
+from steersman.kernel.replay import Bad, Row, applied, chain
+from steersman.kernel.snapshot import Snapshot, state_hash
+from steersman.kernel.tape import Entry
+from steersman.ports.anchors import Kept
+from steersman.ports.journal import Head, Journal
+from steersman.runtime.audit.anchoring import Vouched, kept_anchors
+from steersman.runtime.audit.heads import compare_head
+from steersman.runtime.audit.texts import Texts
+from steersman.runtime.audit.verdict import Findings, Verdict
+from steersman.runtime.world import World
+
+TRIES = 3  # a run that moves while it is read may look torn once
+UNANCHORED = (
+    "entries cut off the end with the head row rewritten to fit: no anchor says how long the tape was",
+    "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
+)
+
+
+def audited(world: World, run: str) -> Verdict:
+    """The verdict on a run, with every anchor that the project keeps."""
+    return verify(world.journal, world.machines, run, kept_anchors(world, run))
+
+
+def verify(
+    journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept | None = None
+) -> Verdict:
+    """Holds chain, state, seals, snapshot, head, payloads, definitions and anchors against each other."""
+    for _ in range(TRIES):
+        audit = _Audit(journal, machines, run, anchors or Kept())
+        verdict = audit.verdict()
+        if verdict.ok or not audit.moved:
+            break
+    return verdict
+
+
+class _Audit:
+    """One pass."""
+
+    def __init__(self, journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept) -> None:
+        self.journal, self.machines, self.run, self.anchors = journal, machines, run, anchors
+        self.found = Findings()
+        self.vouched = Vouched(anchors)
+        self.texts: Texts | None = None
+        self.first = ("", 0)  # title and time of the creation
+        self.pruned = False
+        self.moved = False
+        self.at_head: Snapshot | None = None
+        self._body = b""
+        self._definitions: set[str] = set()
+
+    def verdict(self) -> Verdict:
+        kept = self.found.read("the snapshot row", lambda: self.journal.snapshot(self.run))
+        head: Head | None = self.found.read("the head row", lambda: self.journal.head(self.run))
+        last = self._walk(head, kept)
+        if last is None and head is None and not self.found.count:
+            raise UserError(f"there is no run {self.run}: see `steersman runs --all`")
+        if last is not None:
+            self._ends(head, last, kept)
+        return self._told(last)
+
+    def _told(self, last: Snapshot | None) -> Verdict:
+        seq, known = last.seq if last is not None else 0, self.vouched.highest
+        for doubt in self.anchors.doubts:
+            self.found.add(doubt)
+        unseen = UNANCHORED if known is None else ()
+        if known is not None and known < seq:
+            unseen = (
+                f"entries {known + 1} to {seq} cut off or rewritten with new hashes: the newest anchor is of entry {known}",
+            )
+        if self.anchors.blanks:
+            unseen += (f"what {self.anchors.blanks} unreadable lines among the anchors said",)
+        return Verdict(
+            self.run,
+            not self.found.count,
+            seq,
+            self.found.first,
+            self.found.problems(),
+            known is not None,
+            (*unseen, *self.found.unseen),
+        )
+
+    # ── the entries ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _walk(self, head: Head | None, kept: Any) -> Snapshot | None:
+        """The run after its last good entry; stops at the first that does not fit."""
+        snapshot: Snapshot | None = None
+        wanted = head.seq if head is not None else None
+        marked = kept[0] if kept is not None else None
+        links = chain(self._rows(), self.run)
+        try:
+            for link in links:
+                if isinstance(link, Bad):
+                    self.found.add(link.why, link.seq)
+                    return None
+                entry, hash_ = link
+                problem = self._problem(snapshot, entry)
+                if problem:
+                    self.found.add(f"entry {entry.seq} {problem}", entry.seq)
+                    return None
+                snapshot = applied(snapshot, entry, hash_)
+                if entry.kind != "transition":
+                    self._beside(snapshot, entry)
+                if self.texts is not None:
+                    self.texts.see(self._body, entry)
+                self.vouched.see(entry.seq, hash_, self.found)
+                if entry.seq == wanted:
+                    self.at_head = snapshot
+                if entry.seq == marked and canonical(snapshot) != kept[1]:
+                    self.found.add(f"the snapshot of entry {marked} is not what the tape gives")
+        except Exception as error:
+            at = (snapshot.seq if snapshot is not None else 0) + 1
+            self.found.unreadable(f"entry {at}", error, at)
+            return None
+        return snapshot
+
+    def _rows(self) -> Iterator[Row]:
+        for row in self.journal.rows(self.run):
+            self._body = row[1]
+            yield row
+
+    def _problem(self, before: Snapshot | None, entry: Entry) -> str:
+        if (before is None) != (entry.kind == "created"):
+            return "does not begin the run" if before is None else "begins the run a second time"
+        if before is None:
+            return "" if isinstance(entry.context, dict) and entry.to and entry.root else "creates nothing"
+        if entry.kind in ("transition", "override") and entry.source != before.state:
+            return f"leads from {entry.source}, but the run was in {before.state}"
+        if entry.kind == "sealed" and entry.state_hash != state_hash(before):
+            return "seals another state than the one the tape gives"
+        return ""
+
+    def _beside(self, snapshot: Snapshot, entry: Entry) -> None:
+        """What entries other than transitions bring with them."""
+        if entry.kind == "created":
+            self.first = (entry.title, entry.at)
+            self.texts = Texts(self.journal, snapshot.root, self.found)
+        if entry.kind == "pruned":
+            self.pruned = True
+        if entry.definition and entry.definition not in self._definitions:
+            self._definitions.add(entry.definition)
+            self._define(entry)
+
+    def _define(self, entry: Entry) -> None:
+        body = self.found.read("a definition", lambda: self.journal.definition(entry.definition))
+        if body is None:
+            self.found.add(
+                f"entry {entry.seq} names definition {entry.definition}, which is not in the store", entry.seq
+            )
+        elif not isinstance(body, bytes) or digest(body)[:16] != entry.definition:
+            self.found.add(
+                f"entry {entry.seq} names definition {entry.definition}, which does not have the digest in its name",
+                entry.seq,
+            )
+
+    # ── what is derived from them ───────────────────────────────────────────────────────────────────────────────────
+
+    def _ends(self, head: Head | None, last: Snapshot, kept: Any) -> None:
+        now = self.found.read("the head row", lambda: self.journal.head(self.run))
+        self.moved = now != head
+        if head is not None:
+            self._head(head, last)
+        else:
+            self.found.add("the head row is missing")
+        if kept is not None and not (isinstance(kept[0], int) and 1 <= kept[0] <= last.seq):
+            self.found.add(
+                f"there is a snapshot of entry {kept[0]!r}, but the tape ends with entry {last.seq}"
+            )
+        self.vouched.settle(last.seq, self.found)
+        if self.texts is not None:
+            if last.root == self.run:
+                self.texts.rest()
+            self.texts.settle(bool(self.texts.missing) and self._pruned(last.root))
+
+    def _head(self, head: Head, last: Snapshot) -> None:
+        """The head row, and whether the tape ends where it says; its hash tells which of the two is wrong."""
+        seq = head.seq if isinstance(head.seq, int) else 0
+        against = last
+        if seq > last.seq and head.hash != last.hash:
+            self.found.add(f"entry {last.seq + 1} is missing: the head row says {seq} entries", last.seq + 1)
+        elif seq < last.seq and self.at_head is not None and self.at_head.hash == head.hash:
+            against = self.at_head
+            if not self.moved:
+                self.found.add(f"entry {seq + 1} lies beyond the head row", seq + 1)
+        old = self.found.read("a definition", lambda: self.journal.definition(against.definition))
+        compare_head(head, against, self.first, self.machines, old, self.found)
+
+    def _pruned(self, root: str) -> bool:
+        """Whether this tape, or that of the tree's first run, says that the texts were dropped."""
+        if self.pruned or root == self.run:
+            return self.pruned
+        links = chain(self.journal.rows(root), root)
+        return any(not isinstance(link, Bad) and link[0].kind == "pruned" for link in links)
