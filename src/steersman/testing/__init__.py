@@ -1,1 +1,25 @@
-"""Public fakes of the outside world and the conformance suites that every adapter of a port passes."""
+"""Public fakes of everything outside, and the suites that every adapter of a port has to pass.
+
+The suites (`conformance_*`) and what needs a library of its own (`disks`) are imported by their modules' names.
+"""
+
+from steersman.testing.agent import FakeAgent, said
+from steersman.testing.clock import FakeChance, FakeClock
+from steersman.testing.files import MemoryArtifacts, ScriptedCommands
+from steersman.testing.memory import MemoryJournal
+from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
+from steersman.testing.workspace import FakeWorkspace
+
+__all__ = [
+    "FakeAgent",
+    "FakeChance",
+    "FakeClock",
+    "FakeLocks",
+    "FakeWorkspace",
+    "MemoryArtifacts",
+    "MemoryJournal",
+    "NoProcesses",
+    "ScriptedCommands",
+    "SilentBell",
+    "said",
+]

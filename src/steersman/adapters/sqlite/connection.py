@@ -1,29 +1,37 @@
 """Opening a store: pragmas, schema, migrations, errors in our own words."""
 
+import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import apsw
 
-from steersman.adapters.sqlite.turns import PATIENCE
+from steersman.adapters.sqlite.turns import PATIENCE, POLL
 from steersman.errors import JournalError, StoreBroken, StoreFull
 
 APPLICATION = 0x57EE5
 SCHEMA = 2
-GROWN = 2 << 20  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
+PAGES = 1_000  # in the WAL before it is written back
+GROWN = (
+    PAGES + 200
+) * 4_120  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
 
 
 def open_store(
-    path: str, busy: Callable[[int], bool], *, create: bool = True, reading: bool = False
+    path: str,
+    busy: Callable[[int], bool],
+    *,
+    create: bool = True,
+    reading: bool = False,
+    vfs: str | None = None,
 ) -> apsw.Connection:
     """A connection to the store, its schema current; raises JournalError with the next step."""
-    new = not os.path.exists(path)
-    if new and not create:
-        raise StoreBroken(f"{path} is not there: nothing has been run here yet; start with `steersman run`")
+    _refuse_missing(path, create=create)
     with told(path):
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-        db = apsw.Connection(path, flags=flags)
+        db = apsw.Connection(path, flags=flags, vfs=vfs)
         _configure(db, busy)
         _migrate(db, path)
         if reading:
@@ -34,16 +42,43 @@ def open_store(
         return db
 
 
+def _refuse_missing(path: str, *, create: bool) -> None:
+    try:
+        size = os.path.getsize(path)
+    except OSError:
+        size = -1
+    if size < 0 and not create:
+        raise StoreBroken(f"{path} is not there: nothing has been run here yet; start with `steersman run`")
+    # SQLite takes an empty file for a new database and deletes its WAL: what was there would be gone without a word.
+    if size == 0 and os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
+        raise StoreBroken(f"{path} was cut to nothing: restore it from a backup, together with {path}-wal")
+
+
 def _configure(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
     db.set_busy_handler(busy)
+    _write_ahead(db)
     for pragma in (
-        "journal_mode=WAL",
+        f"wal_autocheckpoint={PAGES}",
         "synchronous=FULL",
         "foreign_keys=OFF",
         "trusted_schema=OFF",
         "temp_store=MEMORY",
     ):
         db.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _write_ahead(db: apsw.Connection) -> None:
+    """SQLite does not ask the busy handler when two processes make a new file at the same time."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL)
+        else:
+            return
 
 
 def _keep_wal(db: apsw.Connection) -> None:
@@ -54,35 +89,54 @@ def _keep_wal(db: apsw.Connection) -> None:
 
 
 def _migrate(db: apsw.Connection, path: str) -> None:
-    version = db.pragma("user_version")
+    if _version(db, path) == SCHEMA:
+        return
+    from importlib.resources import files  # slow to import, and needed once a store
+
+    with _writing(db):
+        for step in range(_version(db, path) + 1, SCHEMA + 1):
+            db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
+            db.execute(f"PRAGMA user_version={step}")
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+def _version(db: apsw.Connection, path: str) -> int:
+    """The schema's version; a StoreBroken for a file that is not ours to touch."""
+    sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version, pragma_application_id"
+    version, application, tables = db.execute(sql).fetchone()
+    if application != APPLICATION and (application or version or tables):
+        raise StoreBroken(
+            f"{path} is a database, but not one of steersman's: move it away or choose another state directory"
+        )
     if version > SCHEMA:
         raise StoreBroken(
             f"{path} was written by a newer steersman (schema {version}, this one knows {SCHEMA}): upgrade steersman"
         )
-    if version == 0 and db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        raise StoreBroken(
-            f"{path} is a database, but not one of steersman's: move it away or choose another state directory"
-        )
-    if version == SCHEMA:
-        return
-    from importlib.resources import files  # slow to import, and needed once a store
-
-    with db:
-        for step in range(db.pragma("user_version") + 1, SCHEMA + 1):
-            db.execute(files("steersman.adapters.sqlite").joinpath(f"sql/{step:03}.sql").read_text())
-            db.execute(f"PRAGMA user_version={step}")
-        db.execute(f"PRAGMA application_id={APPLICATION}")
+    return int(version)
 
 
 def _grow(db: apsw.Connection, path: str) -> None:
     wal = f"{path}-wal"
     if os.path.exists(wal) and os.path.getsize(wal) >= GROWN:
         return
-    with db:
+    with _writing(db):
         db.execute("CREATE TABLE growth(filler)")
         db.execute("INSERT INTO growth VALUES(zeroblob(?))", (GROWN,))
         db.execute("DROP TABLE growth")
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
+@contextmanager
+def _writing(db: apsw.Connection) -> Iterator[None]:
+    """The lock from the beginning: one that is taken in the middle fails at once when somebody was quicker."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
 
 
 @contextmanager
@@ -95,9 +149,7 @@ def told(path: str) -> Iterator[None]:
             f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup"
         ) from error
     except apsw.FullError as error:
-        raise StoreFull(
-            f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept"
-        ) from error
+        raise StoreFull(_full(path)) from error
     except (
         apsw.ReadOnlyError,
         apsw.PermissionsError,
@@ -109,6 +161,8 @@ def told(path: str) -> Iterator[None]:
             f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only"
         ) from error
     except (apsw.IOError, OSError) as error:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(_full(path)) from error
         raise StoreFull(
             f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`"
         ) from error
@@ -118,7 +172,14 @@ def told(path: str) -> Iterator[None]:
         ) from error
 
 
+def _full(path: str) -> str:
+    return f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept"
+
+
 def identity(path: str) -> tuple[int, int]:
     """Which file this is, so that a deleted or replaced store is noticed."""
-    found = os.stat(path)
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
     return found.st_dev, found.st_ino

@@ -102,7 +102,9 @@ class SqliteReader:
         except FileNotFoundError:
             return None
         if len(data) != size:
-            raise StoreBroken(f"payload {ref} of run {root} has {len(data)} bytes, not {size}: restore it from a backup")
+            raise StoreBroken(
+                f"payload {ref} of run {root} has {len(data)} bytes, not {size}: restore it from a backup"
+            )
         return data
 
     def payload_refs(self, root: str) -> Iterator[str]:

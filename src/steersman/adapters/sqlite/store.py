@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.adapters.sqlite.connection import identity, open_store, told
 from steersman.adapters.sqlite.reader import SqliteReader
+from steersman.adapters.sqlite.turns import Turns
 from steersman.adapters.sqlite.writer import GroupWriter
 from steersman.errors import OverBudget, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Batch, Head, Spend
@@ -34,13 +35,15 @@ UPDATE_HEAD = (
 class SqliteJournal(SqliteReader):
     """Implements ports.journal.Journal on one file."""
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
-        super().__init__(path, only=False)
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = True, vfs: str | None = None) -> None:
+        super().__init__(path, only=False, vfs=vfs)
+        self._turns = _turns(self.path)
         try:
-            self._write = open_store(self.path, self._turns.busy, create=create)
+            self._write = open_store(self.path, self._turns.busy, create=create, vfs=vfs)
         except BaseException:
             self._turns.close()
             raise
+        self._turns.waited()
         self._identity = identity(self.path)
         self._failed: str | None = None
         self._writer: GroupWriter | None = None
@@ -63,13 +66,15 @@ class SqliteJournal(SqliteReader):
     def _together(
         self, take: Callable[[], Batch | None], report: Callable[[BaseException | None], None]
     ) -> None:
-        """One transaction for as many batches as `take` gives; a stale one fails alone."""
+        """One transaction for as many batches as `take` gives; one that is stale or cannot be stored fails alone."""
         with self._transaction():
             while (batch := take()) is not None:
                 self._write.execute("SAVEPOINT item")
                 try:
                     self._put(batch)
-                except (StaleError, OverBudget) as error:
+                except Exception as error:
+                    if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
+                        raise  # the store is in trouble, not this batch
                     self._write.execute("ROLLBACK TO item")
                     report(error)
                 else:
@@ -98,11 +103,15 @@ class SqliteJournal(SqliteReader):
     def _begin(self) -> None:
         if self._failed:
             raise StoreFull(self._failed)
-        if not os.path.exists(self.path) or identity(self.path) != self._identity:
+        if identity(self.path) != self._identity:
             raise StoreBroken(
                 f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`"
             )
-        self._write.execute("BEGIN IMMEDIATE")
+        try:
+            self._write.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._turns.waited()
+            raise
         self._turns.began()
 
     def _undo(self) -> None:
@@ -198,8 +207,7 @@ class SqliteJournal(SqliteReader):
             self._write.execute(
                 "INSERT INTO inbox(run, kind, body, at) VALUES(?, ?, ?, ?)", (run, kind, _json(body), at)
             )
-            posted = self._write.last_insert_rowid()
-        return posted
+            return int(self._write.last_insert_rowid())
 
     def answer(self, gate: str, digest: str, body: dict[str, Any], at: int) -> int | None:
         """One conditional write: the first answer wins, the loser gets None."""
@@ -226,9 +234,13 @@ class SqliteJournal(SqliteReader):
             self._put(batch)
             self._write.execute("DELETE FROM payload WHERE root=?", (root,))
             self._write.execute("DELETE FROM payload_key WHERE root=?", (root,))
-        for ref in refs:
-            self._file(root, ref).unlink(missing_ok=True)
+        self._drop_files(root)
         return len(refs)
+
+    def _drop_files(self, root: str) -> None:
+        import shutil  # slow to import
+
+        shutil.rmtree(self._file(root, "x").parent, ignore_errors=True)
 
     def quarantine(self, run: str, why: str) -> None:
         with self._transaction():
@@ -242,6 +254,13 @@ class SqliteJournal(SqliteReader):
             self._writer = None
         self._write.close()
         super().close()
+        self._turns.close()
+
+
+def _turns(path: str) -> Turns:
+    with told(path):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return Turns(path)
 
 
 def _head_values(h: Head) -> tuple[Any, ...]:
@@ -274,8 +293,9 @@ def _write_synced(path: "Path", data: bytes) -> None:
         out.flush()
         os.fsync(out.fileno())
     part.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    for folder in (path.parent, path.parent.parent, path.parent.parent.parent):  # each may be new
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -15,6 +15,12 @@ POLL = 0.0007
 PATIENCE = 30.0
 
 
+def patient(tries: int) -> bool:
+    """The busy handler of whoever only reads: the same poll, and nobody is asked to make room."""
+    time.sleep(POLL)
+    return tries * POLL < PATIENCE
+
+
 class Turns:
     """One writer's manners."""
 
@@ -39,10 +45,14 @@ class Turns:
 
     def began(self) -> None:
         """The lock is ours."""
+        self.waited()
+        self._began = time.monotonic()
+
+    def waited(self) -> None:
+        """The wait is over, well or badly: nobody has to make room for us."""
         if self._waits:
             self._waits = False
             fcntl.flock(self._fd, fcntl.LOCK_UN)
-        self._began = time.monotonic()
 
     def ended(self) -> None:
         """The lock is given up; after every 5 ms of holding it, whoever waits goes first."""

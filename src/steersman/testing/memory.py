@@ -1,0 +1,236 @@
+"""The store in memory: the same promises and the same errors as the one on disk, except that it dies with its process.
+
+**Invariant:** a batch is looked at whole before anything of it is kept.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from steersman.errors import OverBudget, StaleError
+from steersman.ports.journal import UNFINISHED, Batch, BudgetRow, Gate, Head, Posted, Spend
+
+Row = tuple[int, bytes, str]
+Figure = tuple[str, str]  # run and name of a budget figure
+_copy = msgspec.json.Decoder().decode
+_json = msgspec.json.Encoder().encode
+
+
+class MemoryJournal:
+    """Implements ports.journal.Journal."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._heads: dict[str, Head] = {}
+        self._rows: dict[str, list[Row]] = {}
+        self._snapshots: dict[str, tuple[int, bytes]] = {}
+        self._payloads: dict[str, dict[str, bytes]] = {}
+        self._keys: dict[str, bytes] = {}
+        self._definitions: dict[str, bytes] = {}
+        self._inbox: dict[int, Posted] = {}
+        self._verdicts: dict[int, bytes] = {}
+        self._gates: dict[str, Gate] = {}
+        self._budgets: dict[Figure, BudgetRow] = {}
+        self._quarantined: dict[str, str] = {}
+        self._commits = 0
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def append(self, batch: Batch) -> None:
+        with self._lock:
+            budgets = self._checked(batch)
+            self._keep(batch)
+            self._budgets.update(budgets)
+            self._commits += 1
+
+    def submit(self, batch: Batch, done: Callable[[BaseException | None], None]) -> None:
+        try:
+            self.append(batch)
+        except Exception as error:
+            done(error)
+        else:
+            done(None)
+
+    def _checked(self, b: Batch) -> dict[Figure, BudgetRow]:
+        """Raises what the batch fails for; else the budget figures after it."""
+        self._check_fence(b)
+        for posted, _ in b.taken:
+            if posted not in self._inbox or posted in self._verdicts:
+                raise StaleError(f"inbox item {posted} was taken already")
+        changed: dict[Figure, BudgetRow] = {}
+        for s in b.spends:
+            changed[s.run, s.name] = _spent(self._figure(changed, s), s)
+        return changed
+
+    def _check_fence(self, b: Batch) -> None:
+        there = self._heads.get(b.head.run)
+        if b.expect_seq == 0:
+            if there is not None:
+                raise StaleError(f"run {b.head.run} exists already")
+        elif there is None or (there.seq, there.epoch) != (b.expect_seq, b.expect_epoch):
+            raise StaleError(f"run {b.head.run} has moved on: another driver owns it now")
+
+    def _figure(self, changed: dict[Figure, BudgetRow], s: Spend) -> BudgetRow:
+        figure = (s.run, s.name)
+        return changed.get(figure) or self._budgets.get(figure) or BudgetRow(s.name, 0, 0, None)
+
+    def _keep(self, b: Batch) -> None:
+        run = b.head.run
+        self._heads[run] = _after(self._heads.get(run), b.head)
+        self._rows.setdefault(run, []).extend(b.entries)
+        if b.snapshot is not None:
+            self._snapshots[run] = (b.head.seq, b.snapshot)
+        self._add(b.head.root, b.payloads)
+        self._verdicts.update({posted: _json(verdict) for posted, verdict in b.taken})
+        for gate in b.gates:
+            self._gates.setdefault(gate.id, gate)
+        for gate_id in b.closed:
+            self._gates.pop(gate_id, None)
+        if b.definition is not None:
+            self._definitions.setdefault(*b.definition)
+        if b.key is not None:
+            self._keys.setdefault(b.head.root, b.key)
+        for target, kind, body in b.posts:
+            self._put(target, kind, body, b.head.at)
+
+    def _add(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+        for ref, data in payloads:
+            self._payloads.setdefault(root, {}).setdefault(ref, data)
+
+    def _put(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
+        posted = Posted(len(self._inbox) + 1, run, kind, _copy(_json(body)), at)
+        self._inbox[posted.id] = posted
+        return posted.id
+
+    def keep(self, root: str, payloads: tuple[tuple[str, bytes], ...]) -> None:
+        with self._lock:
+            self._add(root, payloads)
+            self._commits += 1
+
+    # ── inbox and gates ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def post(self, run: str, kind: str, body: dict[str, Any], at: int) -> int:
+        with self._lock:
+            self._commits += 1
+            return self._put(run, kind, body, at)
+
+    def answer(self, gate: str, digest: str, body: dict[str, Any], at: int) -> int | None:
+        with self._lock:
+            there = self._gates.get(gate)
+            if there is None or there.answer or there.digest != digest:
+                return None
+            self._gates[gate] = structs.replace(there, answer=body["choice"], person=body.get("person", ""))
+            self._commits += 1
+            return self._put(gate.split(":", 1)[0], "answer", {"gate": gate, **body}, at)
+
+    def pending(self, run: str) -> list[Posted]:
+        with self._lock:
+            return [p for p in self._inbox.values() if p.run == run and p.id not in self._verdicts]
+
+    def verdict(self, posted: int) -> dict[str, Any] | None:
+        told = self._verdicts.get(posted)
+        return _copy(told) if told is not None else None
+
+    def gates(self, run: str | None = None) -> list[Gate]:
+        with self._lock:
+            return [g for _, g in sorted(self._gates.items()) if run is None or g.run == run]
+
+    def gate(self, gate: str) -> Gate | None:
+        return self._gates.get(gate)
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def head(self, run: str) -> Head | None:
+        return self._heads.get(run)
+
+    def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
+        with self._lock:
+            found = [h for h in self._heads.values() if not unfinished or h.status in UNFINISHED]
+        return sorted(found, key=lambda h: (h.at, h.run), reverse=True)[:limit]
+
+    def matching(self, prefix: str) -> list[str]:
+        with self._lock:
+            return list(islice((r for r in sorted(self._heads) if r.startswith(prefix)), 20))
+
+    def children(self, run: str) -> list[Head]:
+        with self._lock:
+            found = [h for h in self._heads.values() if run and h.parent == run]
+        return sorted(found, key=lambda h: (h.created, h.run))
+
+    def tree(self, root: str) -> list[Head]:
+        with self._lock:
+            found = [h for h in self._heads.values() if h.root == root]
+        return sorted(found, key=lambda h: (h.created, h.run))
+
+    def due(self, now: int) -> list[Head]:
+        with self._lock:
+            found = [(h.due, h.run, h) for h in self._heads.values() if h.due is not None and h.due <= now]
+        return [h for _, _, h in sorted(found)[:1000]]
+
+    def rows(self, run: str, after: int = 0) -> Iterator[Row]:
+        with self._lock:
+            found = [row for row in self._rows.get(run, ()) if row[0] > after]
+        yield from found
+
+    def snapshot(self, run: str) -> tuple[int, bytes] | None:
+        return self._snapshots.get(run)
+
+    def payload(self, root: str, ref: str) -> bytes | None:
+        return self._payloads.get(root, {}).get(ref)
+
+    def payload_refs(self, root: str) -> list[str]:
+        return sorted(self._payloads.get(root, ()))
+
+    def key(self, root: str) -> bytes | None:
+        return self._keys.get(root)
+
+    def definition(self, digest: str) -> bytes | None:
+        return self._definitions.get(digest)
+
+    def budget(self, run: str) -> list[BudgetRow]:
+        with self._lock:
+            found = [row for (owner, _), row in self._budgets.items() if owner == run]
+        return sorted(found, key=lambda row: row.name)
+
+    # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def prune(self, batch: Batch, root: str) -> int:
+        with self._lock:
+            self.append(batch)
+            self._keys.pop(root, None)
+            return len(self._payloads.pop(root, ()))
+
+    def quarantine(self, run: str, why: str) -> None:
+        with self._lock:
+            self._quarantined[run] = why
+            self._commits += 1
+
+    def quarantined(self) -> dict[str, str]:
+        return dict(self._quarantined)
+
+    def changed(self) -> int:
+        return self._commits
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _after(old: Head | None, new: Head) -> Head:
+    """What a run was created as stays; the rest is new."""
+    if old is None:
+        return new
+    return structs.replace(
+        new, root=old.root, parent=old.parent, machine=old.machine, title=old.title, created=old.created
+    )
+
+
+def _spent(row: BudgetRow, s: Spend) -> BudgetRow:
+    limit = s.limit if s.limit is not None else row.limit
+    spent, reserved = row.spent + s.spent, row.reserved + s.reserved
+    if s.bound and limit is not None and spent + reserved > limit:
+        raise OverBudget(s.run, s.name)
+    return BudgetRow(s.name, spent, reserved, limit)

@@ -1,0 +1,220 @@
+"""A repository without git: commits are digests of a dict of files, kept as JSON below one folder.
+
+It survives its process, so that a run can be killed and resumed over it, and costs no program to be started.
+**Invariant:** what is recorded depends on content and parents alone; text files only.
+"""
+
+import difflib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery
+from steersman.errors import WorkspaceError
+from steersman.kernel.canonical import digest_of
+
+Files = dict[str, str]
+MARK = ".git"  # as in a real working tree, and never part of what is recorded
+
+
+class FakeWorkspace:
+    """Implements ports.workspace.Workspace below `root`; `files` are committed on `branch` when there is nothing yet."""
+
+    def __init__(self, root: Path, files: Mapping[str, str] | None = None, branch: str = "main") -> None:
+        self._root, self._branch = root, branch
+        if self._tip(branch) is None:
+            self._point(branch, self._commit(dict(files or {}), (), "base"))
+
+    def problem(self) -> str | None:
+        return None
+
+    def base(self, ref: str | None) -> Base:
+        name = (ref or self._branch).removeprefix("refs/heads/")
+        commit = self._tip(name) or (name if self._has(name) else None)
+        if commit is None:
+            raise WorkspaceError(
+                f"there is no commit called {name!r}; choose a branch or a commit that is there"
+            )
+        return Base(commit, self._tree(commit), name if self._tip(name) else None)
+
+    def checkout(self, run: str, commit: str, effect: str, attempt: int) -> Checkout:  # noqa: ARG002  a tree that still is `commit` serves any attempt
+        folder = self._root / "trees" / _checked("run", run)
+        wanted = self._files(commit)
+        free = [path for path in _places(folder) if not _together(path, effect)]
+        for path in free:
+            if _note(path) is not None and _scan(path) == wanted:
+                return self._handed_out(path, commit, effect, (_note(path) or {}).get("maker", ""))
+        made = folder / str(max((int(p.name) for p in _places(folder)), default=0) + 1)
+        _fill(made, wanted)
+        for path in free:
+            shutil.rmtree(path, ignore_errors=True)
+            path.with_suffix(".json").unlink(missing_ok=True)
+        return self._handed_out(made, commit, effect, effect)
+
+    def _handed_out(self, path: Path, commit: str, effect: str, maker: str) -> Checkout:
+        _write(path.with_suffix(".json"), json.dumps({"owner": effect, "maker": maker}))
+        return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect)
+
+    def capture(self, run: str, path: str, base: str, label: str) -> Change:
+        place = Path(path)
+        if place.parent != self._root / "trees" / _checked("run", run) or _note(place) is None:
+            raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
+        _checked("label", label)
+        old, new = self._files(base), _scan(place)
+        commit = self._commit(new, (base,), "recorded tree")
+        patch = _patch(old, new)
+        lines = patch.splitlines()
+        return Change(
+            commit,
+            digest_of(new)[:40],
+            tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))),
+            patch,
+            sum(line.startswith("+") and not line.startswith("+++") for line in lines),
+            sum(line.startswith("-") and not line.startswith("---") for line in lines),
+        )
+
+    def deliver(
+        self, run: str, commit: str, base: str, form: str, target: str | None, message: str
+    ) -> Delivery:
+        _checked("run", run)
+        made = self._commit(self._files(commit), (base,), message)
+        match form, target:
+            case "branch", _:
+                self._point(f"steersman/{run}", made)
+                return Delivery(form, f"steersman/{run}", made, self._tree(made))
+            case "merge", str():
+                return self._merge(run, made, base, target)
+            case "merge", None:
+                raise WorkspaceError("a merge needs a branch to merge into; name it as the target")
+            case _:
+                raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch or merge")
+
+    def _merge(self, run: str, made: str, base: str, target: str) -> Delivery:
+        tip = self._tip(target)
+        if tip is None:
+            raise WorkspaceError(
+                f"there is no branch {target!r} to merge into; create it or name another one"
+            )
+        if made in self._history(tip):
+            return Delivery("merge", target, self._brought(tip, made), self._tree(self._brought(tip, made)))
+        new = made if tip in self._history(made) else self._merged(run, tip, made, base, target)
+        self._point(target, new)
+        return Delivery("merge", target, new, self._tree(new))
+
+    def _merged(self, run: str, tip: str, made: str, base: str, target: str) -> str:
+        was, theirs, ours = self._files(base), self._files(tip), self._files(made)
+        changed = {n for n in was.keys() | ours.keys() if was.get(n) != ours.get(n)}
+        clash = sorted(n for n in changed if was.get(n) != theirs.get(n) != ours.get(n))
+        if clash:
+            raise WorkspaceError(f"{target} conflicts with run {run} in {', '.join(clash)}; merge it by hand")
+        kept = {n: text for n, text in theirs.items() if n not in changed}
+        return self._commit(
+            {**kept, **{n: ours[n] for n in changed if n in ours}}, (tip, made), f"Merge {run}"
+        )
+
+    def _brought(self, tip: str, made: str) -> str:
+        """The commit that brought `made` into a branch: itself, or the merge that has it as its other parent."""
+        return next((c for c in self._history(tip) if made in self._read(c)["parents"][1:]), made)
+
+    def remove(self, run: str) -> None:
+        shutil.rmtree(self._root / "trees" / _checked("run", run), ignore_errors=True)
+
+    # ── objects and names ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _commit(self, files: Files, parents: tuple[str, ...], message: str) -> str:
+        body = {"files": files, "parents": list(parents), "message": message}
+        commit = digest_of(body)[:40]
+        if not self._has(commit):
+            _write(self._object(commit), json.dumps(body))
+        return commit
+
+    def _object(self, commit: str) -> Path:
+        return self._root / "objects" / f"{commit}.json"
+
+    def _has(self, commit: str) -> bool:
+        return re.fullmatch("[0-9a-f]{40}", commit) is not None and self._object(commit).exists()
+
+    def _read(self, commit: str) -> dict[str, Any]:
+        if not self._has(commit):
+            raise WorkspaceError(f"the commit {commit!r} is not here; start from another")
+        body: dict[str, Any] = json.loads(self._object(commit).read_text())
+        return body
+
+    def _files(self, commit: str) -> Files:
+        files: Files = self._read(commit)["files"]
+        return files
+
+    def _tree(self, commit: str) -> str:
+        return digest_of(self._files(commit))[:40]
+
+    def _history(self, commit: str) -> Iterator[str]:
+        waiting = [commit]
+        while waiting:
+            yield waiting[0]
+            waiting += self._read(waiting.pop(0))["parents"]
+
+    def _tip(self, branch: str) -> str | None:
+        if not re.fullmatch(r"[\w-]+(/[\w.-]+)*", branch):
+            return None
+        ref = self._root / "refs" / branch.replace("/", "+")
+        return ref.read_text() if ref.exists() else None
+
+    def _point(self, branch: str, commit: str) -> None:
+        _write(self._root / "refs" / branch.replace("/", "+"), commit)
+
+
+def _checked(kind: str, name: str) -> str:
+    fine = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) and ".." not in name
+    if not fine or name.endswith((".", ".lock")):
+        raise WorkspaceError(f"{name!r} cannot be a {kind}: use letters, digits, '_', '-' and single dots")
+    return name
+
+
+def _places(folder: Path) -> list[Path]:
+    return sorted((p for p in folder.glob("*") if p.name.isdecimal()), key=lambda p: int(p.name))
+
+
+def _note(path: Path) -> dict[str, str] | None:
+    """Whose a tree is; None for one that is gone or was never finished."""
+    note = path.with_suffix(".json")
+    if not path.name.isdecimal() or not path.is_dir() or not note.exists():
+        return None
+    told: dict[str, str] = json.loads(note.read_text())
+    return told
+
+
+def _together(path: Path, effect: str) -> bool:
+    """Does another effect of the same step work there?"""
+    owner = (_note(path) or {}).get("owner", "")
+    return owner not in ("", effect) and owner.rpartition(":")[0] == effect.rpartition(":")[0]
+
+
+def _scan(path: Path) -> Files:
+    found = (p for p in path.rglob("*") if p.is_file() and p.name != MARK)
+    return {str(p.relative_to(path)): p.read_bytes().decode("utf-8", "backslashreplace") for p in found}
+
+
+def _fill(path: Path, files: Files) -> None:
+    path.mkdir(parents=True)
+    (path / MARK).touch()
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8", newline="")
+
+
+def _patch(old: Files, new: Files) -> str:
+    told = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = (files.get(name, "").splitlines(keepends=True) for files in (old, new))
+        told += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
+    return "".join(told)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    young = path.with_name(f"{path.name}.new")
+    young.write_text(text)
+    young.replace(path)
