@@ -122,13 +122,18 @@ class Driver:
             drive.wake.set()
 
     def changed(self, live: Live, entries: Sequence[Sealed]) -> None:
-        """Tells whoever watches; anchors a run that has just reached its outcome."""
+        """Tells whoever watches; anchors a run that has its outcome, and again what is added to it."""
         if self._watch is not None:
             self._watch(live, entries)
-        if self.world.sealed is not None:
-            for s in entries:
-                if s.entry.kind == "sealed":
-                    self.world.sealed(live.run, s.entry.seq, s.hash, s.entry.at)
+        if self.world.sealed is not None and entries and _over(live, entries):
+            last = entries[-1]
+            self.world.sealed(live.run, last.entry.seq, last.hash, last.entry.at)
+
+
+def _over(live: Live, entries: Sequence[Sealed]) -> bool:
+    s = live.snapshot
+    done = s.ended or (s.state in live.machine.settled and not s.items)
+    return bool(done) or any(e.entry.kind == "sealed" for e in entries)
 
 
 class _Drive:

@@ -19,11 +19,16 @@ from steersman.runtime.budget import ceilings
 from steersman.runtime.live import released
 from steersman.runtime.moves import Moves
 
+PRUNED = "the texts of this run were pruned, nobody can go on with it: start a new run instead"
+
 
 async def take(moves: Moves) -> None:
     """Takes what waits for this run, in order."""
     for posted in moves.world.journal.pending(moves.live.run):
-        await KINDS[posted.kind](moves, posted)
+        if moves.live.payloads.gone:
+            await _refuse(moves, posted, _meta(moves, posted), posted.body.get("event", posted.kind), PRUNED)
+        else:
+            await KINDS[posted.kind](moves, posted)
 
 
 async def _event(moves: Moves, posted: Posted) -> None:

@@ -33,6 +33,11 @@ class Payloads:
         self._journal, self._root, self._key = journal, root, key
         self._waiting: dict[str, bytes] = {}
 
+    @property
+    def gone(self) -> bool:
+        """Whether they were pruned: without its key a run cannot go on."""
+        return self._key is None
+
     def put(self, text: str) -> str:
         """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
         if not text:

@@ -176,6 +176,10 @@ async def fork(world: World, run: str, at: int, person: str) -> str:
     head = world.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}")
+    if world.journal.key(head.root) is None:
+        raise UserError(
+            f"the texts of run {run} were pruned, nobody can go on with it: start a new run instead"
+        )
     m = find_machine(world, head.machine)
     before = rebuilt((r for r in world.journal.rows(run) if r[0] <= at), run)
     if isinstance(before, Bad):

@@ -37,4 +37,4 @@ class World:
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome
     )
-    anchors: Mapping[str, Anchors] = field(default_factory=dict)  # the places where tapes are anchored, by name
+    anchors: Mapping[str, Anchors] = field(default_factory=dict)  # the places for anchors, by name
