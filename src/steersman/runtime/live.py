@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import hmac
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import structs
@@ -76,6 +78,41 @@ def payload_ref(key: bytes, data: bytes) -> str:
     return PREFIX + hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
 
 
+class Answers:
+    """Brings what the store's thread has committed back to the loop: one wake-up for a whole group."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[asyncio.Future[None], BaseException | None]] = deque()
+
+    def add(self, future: "asyncio.Future[None]", error: BaseException | None) -> None:
+        """From the store's thread."""
+        self._waiting.append((future, error))
+        if len(self._waiting) == 1:
+            self._loop.call_soon_threadsafe(self._give)
+
+    def _give(self) -> None:
+        while self._waiting:
+            future, error = self._waiting.popleft()
+            if future.done():
+                continue
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(None)
+
+
+_answers: "WeakKeyDictionary[asyncio.AbstractEventLoop, Answers]" = WeakKeyDictionary()
+
+
+def answers_of(loop: asyncio.AbstractEventLoop) -> Answers:
+    """The loop's own."""
+    found = _answers.get(loop)
+    if found is None:
+        found = _answers[loop] = Answers(loop)
+    return found
+
+
 class Live:
     """A run that is ours to drive."""
 
@@ -123,21 +160,17 @@ class Live:
         before = self.snapshot
         self.snapshot = advance.snapshot
         payloads = self.payloads.take()
+        opened, closed = _gates(self.run, before, advance)
         batch = Batch(
             head=self.head(),
             expect_seq=self.stored[0],
             expect_epoch=self.stored[1],
-            entries=tuple((s.entry.seq, s.body, s.hash) for s in advance.entries),
+            entries=tuple([(s.entry.seq, s.body, s.hash) for s in advance.entries]),
             snapshot=self._due_snapshot(advance.entries),
             payloads=payloads,
             taken=taken,
-            gates=tuple(
-                _gate(self.run, i, self.snapshot.at)
-                for s in advance.entries
-                for i in s.entry.planned
-                if i.kind == "gate"
-            ),
-            closed=tuple(c for s in advance.entries for c in s.entry.closed),
+            gates=opened,
+            closed=closed,
             spends=spends,
             posts=posts,
             **more,
@@ -155,15 +188,10 @@ class Live:
         if not self.together:
             self.world.journal.append(batch)
             return
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-
-        def told(error: BaseException | None) -> None:
-            if not future.done():
-                future.set_exception(error) if error is not None else future.set_result(None)
-
-        self.world.journal.submit(batch, lambda error: loop.call_soon_threadsafe(told, error))
-        await asyncio.shield(future)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        answers = answers_of(future.get_loop())
+        self.world.journal.submit(batch, lambda error: answers.add(future, error))
+        await future
 
     def _due_snapshot(self, entries: Sequence[Sealed]) -> bytes | None:
         """Snapshots when what came since the last outweighs it: loading stays short, the store stays small."""
@@ -195,6 +223,19 @@ def head_of(m: Machine, s: Snapshot, title: str, created: int) -> Head:
         at=s.at,
         due=due,
     )
+
+
+def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ...], tuple[str, ...]]:
+    """The gates that these entries open, and those they close."""
+    opened: list[Gate] = []
+    closed: list[str] = []
+    for stored in advance.entries:
+        entry = stored.entry
+        opened += [_gate(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
+        if entry.closed:
+            asked = {g.id for g in opened}
+            closed += [c for c in entry.closed if c in asked or (c in before.items and before.items[c].kind == "gate")]
+    return tuple(opened), tuple(closed)
 
 
 def _gate(run: str, item: Item, at: int) -> Gate:

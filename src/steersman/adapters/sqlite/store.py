@@ -69,17 +69,28 @@ class SqliteJournal(SqliteReader):
         """One transaction for as many batches as `take` gives; one that is stale or cannot be stored fails alone."""
         with self._transaction():
             while (batch := take()) is not None:
-                self._write.execute("SAVEPOINT item")
                 try:
-                    self._put(batch)
+                    self._alone(batch)
                 except Exception as error:
                     if isinstance(error, apsw.Error) and not isinstance(error, apsw.ConstraintError):
                         raise  # the store is in trouble, not this batch
-                    self._write.execute("ROLLBACK TO item")
                     report(error)
                 else:
                     report(None)
-                self._write.execute("RELEASE item")
+
+    def _alone(self, batch: Batch) -> None:
+        """One item of a group: when it fails, nothing of it stays."""
+        if not (batch.taken or batch.spends or batch.expect_seq == 0):
+            self._put(batch)  # only the fence can refuse it, and that comes first
+            return
+        self._write.execute("SAVEPOINT item")
+        try:
+            self._put(batch)
+        except Exception:
+            self._write.execute("ROLLBACK TO item")
+            self._write.execute("RELEASE item")
+            raise
+        self._write.execute("RELEASE item")
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

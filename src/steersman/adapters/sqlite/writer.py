@@ -26,7 +26,8 @@ class GroupWriter:
     def submit(self, batch: Batch, done: Done) -> None:
         with self._ready:
             self._queue.append((batch, done))
-            self._ready.notify()
+            if len(self._queue) == 1:  # otherwise the thread is awake or has been told
+                self._ready.notify()
 
     def close(self) -> None:
         """Commits what is waiting, then ends the thread."""
