@@ -67,9 +67,8 @@ class Session:
         except subprocess.TimeoutExpired as late:
             raise MeasurementError(f"no answer within {TIMEOUT} s") from late
         if done.returncode != 0:
-            raise MeasurementError(
-                "\n".join(done.stderr.strip().splitlines()[-3:]) or f"exit code {done.returncode}"
-            )
+            sys.stderr.write(done.stderr)
+            raise MeasurementError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
         figures: Figures = json.loads(done.stdout.strip().splitlines()[-1])
         return figures
 
@@ -78,7 +77,9 @@ class Session:
         try:
             return call()
         except MeasurementError as error:
-            self.failures.append(Failure(section, contender, str(error)))
+            # Results are kept and shown to others: where this checkout lies is no part of them.
+            reason = str(error).replace(str(self.data), "data").replace(str(MEASURE.parent), "bench")
+            self.failures.append(Failure(section, contender, reason))
             return None
 
     def interleave(
@@ -99,9 +100,9 @@ class Session:
         with self.folder(f"{what}-{contender}-syncs") as folder, self.folder("trace") as log:
             trace = log / "trace"
             before = tracer(trace)
-            if before is None:
+            if not before:
                 return {}
-            figures = self.measure(contender, what, folder, tuple(before))
+            figures = self.measure(contender, what, folder, before)
             return {"syncs": counted(trace) / figures["transitions"]}
 
 

@@ -22,6 +22,19 @@ Figures = dict[str, Any]
 METHODS = ("command", "in_memory", "durable", "concurrent", "growth", "fill", "reader", "waiting", "syncs")
 
 
+class Counted:
+    """A contender's go, and how many transitions it has done in all."""
+
+    def __init__(self, go: Go) -> None:
+        self._go = go
+        self.done = 0
+
+    def __call__(self, more: int) -> int:
+        did = self._go(more)
+        self.done += did
+        return did
+
+
 def sustained(contender: Contender, go: Go, batch: int, seconds: float) -> Figures:
     """Time, CPU and syncs per transition of work that goes on for at least so many seconds, after a warm-up."""
     go(max(2, batch // 8))
@@ -47,17 +60,10 @@ def memory(contender: Contender, _folder: Path, sizes: Sizes) -> Figures:
 
 
 def durable(contender: Contender, folder: Path, sizes: Sizes) -> Figures:
-    done = 0
-    with contender.durable(folder) as go:
-
-        def counting(runs: int) -> int:
-            nonlocal done
-            did = go(runs)
-            done += did
-            return did
-
-        figures = sustained(contender, counting, sizes.batch, sizes.seconds)
-    return figures | {"bytes": stored(folder) / done}
+    with contender.durable(folder) as drive:
+        go = Counted(drive)
+        figures = sustained(contender, go, sizes.batch, sizes.seconds)
+    return figures | {"bytes": stored(folder) / go.done}
 
 
 def concurrent(contender: Contender, folder: Path, sizes: Sizes) -> Figures:
@@ -65,28 +71,31 @@ def concurrent(contender: Contender, folder: Path, sizes: Sizes) -> Figures:
         return sustained(contender, go, sizes.crowd, sizes.seconds)
 
 
-def window(go: Go) -> tuple[int, float, float]:
-    """About a hundred transitions: how many, and the median time and CPU of one, in µs."""
-    done, walls, cpus = 0, [], []
+def window(go: Go) -> tuple[float, float]:
+    """Median time and CPU per transition over about a hundred transitions, in µs."""
+    walls, cpus = [], []
     for _ in range(20):
         start, cpu = time.perf_counter(), time.process_time()
         did = go(5)
         walls.append((time.perf_counter() - start) / did * 1e6)
         cpus.append((time.process_time() - cpu) / did * 1e6)
-        done += did
-    return done, statistics.median(walls), statistics.median(cpus)
+    return statistics.median(walls), statistics.median(cpus)
 
 
 def grown(contender: Contender, folder: Path, growing: bool, transitions: int) -> Figures:
-    """The hundred transitions around the 100th, and the last hundred."""
-    with contender.growth(folder, growing) as go:
-        done = go(50)
-        first, early, early_cpu = window(go)
-        done += first + go(transitions - 250)
-        last, late, late_cpu = window(go)
-    times = {"early_us": early, "late_us": late, "early_cpu_us": early_cpu, "late_cpu_us": late_cpu}
-    ratios = {"ratio": late / early, "cpu_ratio": late_cpu / early_cpu}
-    return times | ratios | {"transitions": done + last, "bytes": stored(folder) / (done + last)}
+    """A hundred transitions around the 100th, after a tenth of the way, and at the end."""
+    with contender.growth(folder, growing) as advance:
+        go = Counted(advance)
+        go(50)
+        early, early_cpu = window(go)
+        go(max(0, transitions // 10 - go.done))
+        # By now the log has been written round once: what a young store costs is no longer in it.
+        warm, _ = window(go)
+        go(transitions - 100 - go.done)
+        late, late_cpu = window(go)
+    times = {"early_us": early, "warm_us": warm, "late_us": late}
+    ratios = {"ratio": late / early, "warm_ratio": late / warm, "cpu_ratio": late_cpu / early_cpu}
+    return times | ratios | {"transitions": go.done, "bytes": stored(folder) / go.done}
 
 
 def growth(contender: Contender, folder: Path, sizes: Sizes) -> Figures:

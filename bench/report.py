@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 from contender import OWN
 from harness import Failure, Figures, Samples, Session
+from syncs import strace
 from thresholds import THRESHOLDS, Threshold
 
 RESULTS = Path(__file__).parent / "results"
@@ -59,6 +60,7 @@ TABLES = {
             ("late_us", "µs at the end", ".0f"),
             ("early_us", "µs at 100", ".0f"),
             ("ratio", "end ÷ 100", ".2f"),
+            ("warm_ratio", "÷ a tenth", ".2f"),
             ("cpu_ratio", "in CPU", ".2f"),
             ("bytes", "bytes per step", ".0f"),
             ("transitions", "transitions", ".0f"),
@@ -140,8 +142,8 @@ def ratio(own: list[Figures], metric: str, peer: list[Figures], peer_metric: str
 
 def judge(results: Results) -> list[Verdict]:
     verdicts = []
-    for threshold in THRESHOLDS:
-        samples = results.get(threshold.section, {})
+    for threshold in (one for one in THRESHOLDS if one.section in results):
+        samples = results[threshold.section]
         own = samples.get(OWN, [])
         if threshold.peer is None:
             value = median(own, threshold.metric)
@@ -218,6 +220,7 @@ def environment(session: Session) -> Figures:
             "python": platform.python_version(),
             "sqlite3": sqlite3.sqlite_version,
             "apsw_sqlite": apsw.sqlite_lib_version(),
+            "syncs": "counted with strace" if strace() else "not counted from outside (no strace)",
             "raw_sync_us": round(raw_sync_us(folder), 1),
             "versions": {package: _version(package) for package in PACKAGES},
             "sizes": asdict(session.sizes),
@@ -231,7 +234,7 @@ def _environment(facts: Figures) -> list[str]:
     lines = [f"# Benchmark, {sizes['what']}, {facts['date']}", ""]
     lines += [
         f"{machine} and {facts['apsw_sqlite']} (apsw).",
-        f"A 4 KB append with its sync: {facts['raw_sync_us']} µs.",
+        f"A 4 KB append with its sync: {facts['raw_sync_us']} µs. Syncs: {facts['syncs']}.",
     ]
     lines += [
         "Medians of N interleaved repetitions, each in a process of its own.",

@@ -7,6 +7,9 @@ leaves are counted, which keeps set-up and shut-down out. Tracing slows the work
 import os
 import re
 import shutil
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 # No such file: a sync that syncs nothing, and that a trace shows between the others.
@@ -14,12 +17,25 @@ NO_FILE = 1 << 20
 CALL = re.compile(r"\b(?:fsync|fdatasync)\((\d+)")
 
 
-def tracer(log: Path) -> list[str] | None:
-    """The command to put before another, or nothing where it cannot be traced."""
-    strace = shutil.which("strace")
-    if strace is None:
+TRACE = ("-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o")
+
+
+@cache
+def strace() -> str | None:
+    """Where strace is, if it is here and allowed to trace."""
+    found = shutil.which("strace")
+    if found is None:
         return None
-    return [strace, "-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o", str(log)]
+    tried = subprocess.run(
+        [found, *TRACE, os.devnull, sys.executable, "-c", "pass"], capture_output=True, check=False
+    )
+    return found if tried.returncode == 0 else None
+
+
+def tracer(log: Path) -> tuple[str, ...]:
+    """The command to put before another; empty where nothing can be traced."""
+    found = strace()
+    return (found, *TRACE, str(log)) if found else ()
 
 
 def mark() -> None:
