@@ -17,7 +17,8 @@ class SocketBell:
             listeners = list(self._folder.iterdir())
         except OSError:
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.setblocking(False)
             for path in listeners:
                 try:
                     out.sendto(b"!", str(path))
@@ -30,7 +31,8 @@ class SocketBell:
         """A socket that becomes readable when somebody rings; None where the path is too long for one."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{os.getpid()}.{os.urandom(3).hex()}"
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        sock.setblocking(False)
         try:
             sock.bind(str(path))
         except OSError:

@@ -2,7 +2,11 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
+
+GLANCE = 0.002  # seconds, and so often: whoever asks for the owner holds the lock for an instant
+GLANCES = 10
 
 
 class FileLock:
@@ -31,11 +35,7 @@ class FileLocks:
         if take_over:
             path.unlink(missing_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(fd).st_ino != os.stat(path).st_ino:
-                raise FileNotFoundError  # noqa: TRY301  replaced while we took it: somebody else has the new one
-        except OSError:
+        if not _locked(fd) or not _still(fd, path):
             os.close(fd)
             return None
         os.ftruncate(fd, 0)
@@ -56,3 +56,22 @@ class FileLocks:
         finally:
             os.close(fd)
         return None
+
+
+def _locked(fd: int) -> bool:
+    for _ in range(GLANCES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(GLANCE)
+        else:
+            return True
+    return False
+
+
+def _still(fd: int, path: Path) -> bool:
+    """Is this the file that others look at? It may have been replaced while we took it."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import apsw
 
 Deed = Literal["write", "sync"]
-Trouble = Literal["full", "io"]
-TROUBLES = {"full": apsw.FullError, "io": apsw.IOError}
+Trouble = Literal["full", "io", "readonly"]
+TROUBLES = {"full": apsw.FullError, "io": apsw.IOError, "readonly": apsw.ReadOnlyError}
 _numbers = count(1)
 
 

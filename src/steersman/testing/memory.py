@@ -150,7 +150,7 @@ class MemoryJournal:
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         with self._lock:
             found = [h for h in self._heads.values() if not unfinished or h.status in UNFINISHED]
-        return sorted(found, key=lambda h: (h.at, h.run), reverse=True)[:limit]
+        return sorted(found, key=lambda h: (h.created, h.run), reverse=True)[:limit]
 
     def matching(self, prefix: str) -> list[str]:
         with self._lock:

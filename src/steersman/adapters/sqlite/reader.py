@@ -62,7 +62,7 @@ class SqliteReader:
 
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         where = f"WHERE {OPEN}" if unfinished else ""
-        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY at DESC, run DESC LIMIT ?"  # noqa: S608  constants
+        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"  # noqa: S608  constants
         return [_head(row) for row in self._query(sql, (limit,))]
 
     def matching(self, prefix: str) -> list[str]:

@@ -24,6 +24,7 @@ _json = msgspec.json.Encoder().encode
 
 INSERT_ENTRY = "INSERT INTO entry(run, seq, hash, body) VALUES(?, ?, ?, ?)"
 INSERT_HEAD = "INSERT INTO head VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+STEP_HEAD = "UPDATE head SET state=?, seq=?, hash=?, at=? WHERE run=? AND seq=? AND epoch=?"
 INSERT_PAYLOAD = "INSERT OR IGNORE INTO payload VALUES(?, ?, ?, ?)"
 # The fence: a writer whose epoch or position is not the stored one changes nothing.
 UPDATE_HEAD = (
@@ -138,18 +139,12 @@ class SqliteJournal(SqliteReader):
             except apsw.ConstraintError as error:
                 raise StaleError(f"run {h.run} exists already") from error
         else:
-            values = (
-                h.definition,
-                h.state,
-                h.status,
-                h.outcome,
-                h.seq,
-                bytes.fromhex(h.hash),
-                h.epoch,
-                h.at,
-                h.due,
-            )
-            run(UPDATE_HEAD, (*values, h.run, b.expect_seq, b.expect_epoch))
+            hash_ = bytes.fromhex(h.hash)
+            if b.quiet:
+                run(STEP_HEAD, (h.state, h.seq, hash_, h.at, h.run, b.expect_seq, b.expect_epoch))
+            else:
+                values = (h.definition, h.state, h.status, h.outcome, h.seq, hash_, h.epoch, h.at, h.due)
+                run(UPDATE_HEAD, (*values, h.run, b.expect_seq, b.expect_epoch))
             if self._write.changes() != 1:
                 raise StaleError(f"run {h.run} has moved on: another driver owns it now")
         for seq, body, hash_ in b.entries:

@@ -4,8 +4,9 @@ CREATE TABLE head(
   title TEXT NOT NULL, state TEXT NOT NULL, status TEXT NOT NULL, outcome TEXT NOT NULL, seq INTEGER NOT NULL,
   hash BLOB NOT NULL, epoch INTEGER NOT NULL, created INTEGER NOT NULL, at INTEGER NOT NULL, due INTEGER
 ) WITHOUT ROWID;
-CREATE INDEX head_open ON head(at) WHERE status IN ('working', 'waiting for you', 'waiting until');
-CREATE INDEX head_at ON head(at);
+-- No index holds a column that an ordinary step changes: a commit touches one page of `head` and one of `entry`.
+CREATE INDEX head_open ON head(created) WHERE status IN ('working', 'waiting for you', 'waiting until');
+CREATE INDEX head_created ON head(created);
 CREATE INDEX head_due ON head(due) WHERE due IS NOT NULL;
 CREATE INDEX head_parent ON head(parent) WHERE parent <> '';
 CREATE TABLE entry(run TEXT NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL, body BLOB NOT NULL, PRIMARY KEY(run, seq)) WITHOUT ROWID;

@@ -1,0 +1,57 @@
+"""Rings between processes."""
+
+import os
+import select
+import subprocess
+import sys
+
+from steersman.adapters.bell import SocketBell
+
+RINGER = "import sys; from pathlib import Path; from steersman.adapters.bell import SocketBell; SocketBell(Path(sys.argv[1])).ring()"
+
+
+def heard(sock, seconds=5.0):
+    return bool(select.select([sock], [], [], seconds)[0])
+
+
+def test_another_process_is_heard(tmp_path):
+    """A ring from outside makes every listener's socket readable."""
+    bell = SocketBell(tmp_path / "bell")
+    ears = [bell.listen(), bell.listen()]
+    assert not heard(ears[0], 0)
+    subprocess.run([sys.executable, "-c", RINGER, str(tmp_path / "bell")], check=True)
+    assert all(heard(ear) for ear in ears)
+    for ear in ears:
+        bell.hush(ear)
+    assert os.listdir(tmp_path / "bell") == []
+
+
+def test_ringing_for_nobody_is_nothing(tmp_path):
+    """No folder, no listener, a full listener: the ringer goes on."""
+    bell = SocketBell(tmp_path / "bell")
+    bell.ring()
+    ear = bell.listen()
+    for _ in range(2_000):
+        bell.ring()
+    assert heard(ear, 0)
+    bell.hush(ear)
+    bell.hush(bell.listen())
+    bell.ring()
+
+
+def test_who_died_is_forgotten(tmp_path):
+    """The socket of a process that was killed is removed by the next ring."""
+    code = "import os, sys; from pathlib import Path; from steersman.adapters.bell import SocketBell; e = SocketBell(Path(sys.argv[1])).listen(); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "bell")], check=False)
+    assert len(os.listdir(tmp_path / "bell")) == 1
+    SocketBell(tmp_path / "bell").ring()
+    assert os.listdir(tmp_path / "bell") == []
+
+
+def test_a_path_too_long_for_a_socket(tmp_path):
+    """Then there is no bell; drivers poll."""
+    folder = tmp_path / ("x" * 120)
+    bell = SocketBell(folder)
+    assert bell.listen() is None
+    bell.ring()
+    assert os.listdir(folder) == []
