@@ -158,28 +158,25 @@ def _loops(graph: Graph) -> Iterator[Finding]:
 
 
 def _cycles(free: dict[Node, list[Node]]) -> Iterator[list[Node]]:
-    """Peels off everything that cannot lie on a cycle, then walks what is left."""
+    """Shortest cycles that share no node, the nearest to the beginning first."""
     left = _core(free)
-    done: set[Node] = set()
-    for start in free:
-        if start not in left or start in done:
-            continue
-        walk: list[Node] = []
-        node = start
-        while node not in walk:
-            walk.append(node)
-            node = next(t for t in free[node] if t in left)
-        done.update(walk)
-        yield walk[walk.index(node) :]
+    while left:
+        start = next(iter(left))
+        cycle = _shortest(left, start)
+        if cycle:
+            yield cycle
+        done = {start, *cycle}
+        left = _core({n: targets for n, targets in left.items() if n not in done})
 
 
-def _core(free: dict[Node, list[Node]]) -> set[Node]:
-    """Nodes from which some unbounded walk never ends."""
-    ways = {n: len(targets) for n, targets in free.items()}
-    back: dict[Node, list[Node]] = {n: [] for n in free}
-    for n, targets in free.items():
+def _core(free: dict[Node, list[Node]]) -> dict[Node, list[Node]]:
+    """What is left when everything from which no walk goes on for ever is peeled off."""
+    left = {n: [t for t in targets if t in free] for n, targets in free.items()}
+    back: dict[Node, list[Node]] = {n: [] for n in left}
+    for n, targets in left.items():
         for t in targets:
             back[t].append(n)
+    ways = {n: len(targets) for n, targets in left.items()}
     queue = deque(n for n, count in ways.items() if count == 0)
     gone = set(queue)
     while queue:
@@ -188,7 +185,25 @@ def _core(free: dict[Node, list[Node]]) -> set[Node]:
             if ways[before] == 0:
                 gone.add(before)
                 queue.append(before)
-    return set(free) - gone
+    return {n: [t for t in targets if t not in gone] for n, targets in left.items() if n not in gone}
+
+
+def _shortest(free: dict[Node, list[Node]], start: Node) -> list[Node]:
+    """The shortest way from here back to here; empty when there is none."""
+    before: dict[Node, Node] = {}
+    queue = deque([start])
+    while queue and start not in before:
+        node = queue.popleft()
+        for target in free[node]:
+            if target not in before:
+                before[target] = node
+                queue.append(target)
+    if start not in before:
+        return []
+    way = [start]
+    while before[way[-1]] is not start:
+        way.append(before[way[-1]])
+    return [start, *reversed(way[1:])]
 
 
 def _laws(m: Machine, graph: Graph) -> Iterator[Finding]:

@@ -1,0 +1,153 @@
+"""A roundtable in memory: its tape grows by facts and answers, no clock, no store, no agent."""
+
+from typing import Any
+
+from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.kernel.definition import GateAnswer, Origin
+from steersman.kernel.record import Meta, advance, create
+from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.step import Happened, name_facts
+from steersman.kernel.tape import read
+from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.context import Context, TaskReceived
+
+RUN = "260101-aaaaaa"
+START = 1_000
+
+
+class Tape:
+    """A run and everything that was recorded of it."""
+
+    def __init__(self, m=MACHINE, **request: Any) -> None:
+        self.m = m
+        event, data, context = m.begin(
+            {"task_ref": "p-task", "base_commit": "c0", "base_tree": "t0", **request}
+        )
+        made = create(
+            m, RUN, Happened(event, data, Origin.PERSON), context, Meta(START, "person:ann"), epoch=1
+        )
+        self.stored = list(made.entries)
+        self.snapshot = made.snapshot
+
+    @property
+    def context(self):
+        return self.snapshot.context
+
+    @property
+    def entries(self):
+        """The entries as they are read back."""
+        return [(read(s.body), s.hash) for s in self.stored]
+
+    @property
+    def rows(self):
+        """The entries as a store keeps them."""
+        return [(s.entry.seq, s.body, s.hash) for s in self.stored]
+
+    @property
+    def events(self):
+        return [s.entry.event for s in self.stored if s.entry.kind in ("created", "transition")]
+
+    def item(self, job: str):
+        return next(i for i in self.snapshot.items.values() if i.job == job)
+
+    def open(self):
+        return sorted({i.job for i in self.snapshot.items.values()})
+
+    def finish(self, job: str, facts: Any):
+        """A job's facts come back."""
+        item = self.item(job)
+        return self._take(name_facts(self.m, self.snapshot, job, facts), cause=item.id, closes=(item.id,))
+
+    def send(self, event: str, data: Any, origin: Origin = Origin.PERSON):
+        """Somebody makes an event happen."""
+        return self._take(Happened(self.m.events[event], data, origin), actor="person:ann", cause="inbox:1")
+
+    def _take(self, happened: Happened, **meta: Any):
+        done = advance(self.m, self.snapshot, happened, Meta(START + self.snapshot.seq, **meta))
+        self.stored += done.entries
+        self.snapshot = done.snapshot
+        return done
+
+
+def said(ref: str = "p-said", **more: Any) -> AgentFacts:
+    return AgentFacts(text_ref=ref, provider="scripted", **more)
+
+
+def built(tree: str) -> AgentFacts:
+    return said(tree=tree, commit=f"c-{tree}", patch_ref=f"p-{tree}")
+
+
+def approve() -> AgentFacts:
+    return said(reply={"decision": "approve", "must_fix": []})
+
+
+def changes(*ids: str) -> AgentFacts:
+    return said(
+        reply={"decision": "changes_requested", "must_fix": [{"id": i, "text": f"p-{i}"} for i in ids]}
+    )
+
+
+def commands(count: int = 1) -> AgentFacts:
+    return said(reply={"commands": count, "commands_ref": "p-argv"})
+
+
+def checks(tree: str, **more: Any) -> CheckFacts:
+    return CheckFacts(**{"tree": tree, "passed": 1, "tests": 3, "results_ref": "p-results", **more})
+
+
+def failing(tree: str, *keys: str, **more: Any) -> CheckFacts:
+    names = {"failed_commands": keys, "failure_keys": tuple(f"{k}!" for k in keys)}
+    return checks(tree, **{"failed": len(keys) or 1, "first_ref": "p-first", **names, **more})
+
+
+def answer(choice: str, digest: str = "", **more: Any) -> GateAnswer:
+    return GateAnswer(choice, "ann", digest, **more)
+
+
+def ready(tree: str = "t0") -> SetupFacts:
+    return SetupFacts(ready=True, tree=tree, commit="c0")
+
+
+def handed_over() -> DeliveryFacts:
+    return DeliveryFacts(done=True, ref="refs/heads/steersman/x", commit="c-x")
+
+
+def proposed(**request: Any) -> Tape:
+    """A run whose proposal waits for the operator."""
+    tape = Tape(**request)
+    tape.finish("propose", said("p-proposal"))
+    tape.finish("discuss_review", said("p-review"))
+    tape.finish("discuss_test", said("p-test"))
+    return tape
+
+
+def building(**request: Any) -> Tape:
+    """A run in its first round, the coder at work."""
+    tape = Tape(mode="implementation", **request)
+    tape.finish("prepare", ready())
+    return tape
+
+
+def checking(tree: str = "t1", tape: Tape | None = None, **request: Any) -> Tape:
+    """A run whose checks are running."""
+    tape = tape or building(**request)
+    tape.finish("implement", built(tree))
+    tape.finish("review", approve())
+    tape.finish("ask_tester", commands())
+    return tape
+
+
+def at(state: str, **fields: Any) -> Snapshot:
+    """A run put into a state by hand."""
+    context = Context(mode=fields.pop("mode", "implementation"), task_ref="p-task", **fields)
+    return Snapshot(
+        run=RUN, machine="roundtable", definition=MACHINE.digest, state=state, context=context, seq=7
+    )
+
+
+def payload(event: str) -> Any:
+    """Something this event may carry."""
+    kind = MACHINE.events[event].carries
+    if kind is TaskReceived:
+        return TaskReceived("p-task", "ann")
+    return answer("more") if kind is GateAnswer else kind()

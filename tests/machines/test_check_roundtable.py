@@ -1,0 +1,131 @@
+"""The model check of roundtable finds nothing, and would find anything."""
+
+from dataclasses import replace
+
+import pytest
+
+from steersman.errors import DefinitionError
+from steersman.kernel.build import machine
+from steersman.kernel.check import check
+from steersman.kernel.definition import Guard, otherwise, row
+from steersman.machines.roundtable import MACHINE, table
+
+S, E = table.S, table.E
+
+
+def rebuilt(**changes):
+    """Roundtable with some of its parts replaced."""
+    parts = {
+        "states": S, "events": E, "rows": table.TABLE, "context": MACHINE.context, "namings": table.NAMES,
+        "computes": table.COMPUTES, "folds": table.FOLDS, "laws": table.LAWS, "constants": MACHINE.constants,
+        "memory": MACHINE.memory, "abort": MACHINE.abort, "successes": MACHINE.successes,
+    }  # fmt: skip
+    return machine("roundtable", MACHINE.meaning, **{**parts, **changes})
+
+
+def found(m, kind):
+    return [f for f in check(m).findings if f.kind == kind]
+
+
+def test_nothing_is_found():
+    """Roundtable is followed to a fixpoint over modes, memory, facts and caps, and there is nothing wrong with it."""
+    report = check(MACHINE)
+    assert report.findings == ()
+    assert (report.machine, report.cases > 4_000, report.nodes > 1_000) == ("roundtable", True, True)
+    print(f"{report.cases} cases in {report.nodes} nodes")
+
+
+def test_any_row_that_is_missing_is_found():
+    """Whichever single row of the table is removed, the check finds it: n of n."""
+    blind = []
+    for n, gone in enumerate(table.TABLE):
+        report = check(rebuilt(rows=(*table.TABLE[:n], *table.TABLE[n + 1 :])))
+        if not report.findings:
+            blind.append(gone.label)
+    print(f"{len(table.TABLE) - len(blind)} of {len(table.TABLE)} removed rows found")
+    assert blind == []
+
+
+def test_any_guard_that_is_dropped_is_found():
+    """A guarded row that becomes a catch-all hides the row after it, or lets in what had no row."""
+    for n, r in enumerate(table.TABLE):
+        if r.when is not otherwise:
+            rows = (*table.TABLE[:n], replace(r, when=otherwise), *table.TABLE[n + 1 :])
+            findings = check(rebuilt(rows=rows)).findings
+            # An abort of a finished run that is let in breaks no law of its own: it is refused by its guard alone.
+            assert findings or r.when is table.AWAITS
+
+
+def test_a_row_behind_a_catch_all_is_found():
+    """A row that an earlier one hides is never taken, and the check says how near one gets to it."""
+    catch_all = row(
+        S.finalize, E.task_followup_received, otherwise, S.intake, None, "anything", "extension: test"
+    )
+    (finding, *_) = found(rebuilt(rows=(catch_all, *table.TABLE)), "row that is never taken")
+    assert "append mode" in finding.where
+    assert finding.path[0].startswith("task_received")
+    assert finding.path[-1].endswith("finalize")
+
+
+def test_a_loop_without_its_cap_is_found():
+    """Without its cap a further round is on a loop that nothing ends, shown with the shortest way into it."""
+    rows = tuple(replace(r, cap=None) if r.source is S.iterate else r for r in table.TABLE)
+    (nearest, *_) = found(rebuilt(rows=rows), "loop bounded by neither a cap nor a person")
+    assert nearest.where == "iterate → build → iterate"
+    assert nearest.path[-2:] == ("start_coder → build", "coder_changed_nothing → iterate")
+
+
+def test_a_cap_that_nothing_counts_is_told():
+    """A guard that asks about a cap which no row counts would always say yes: the machine is not built."""
+    with pytest.raises(DefinitionError, match="a guard asks about cap iterations, which no row counts"):
+        rebuilt(rows=tuple(replace(r, cap=None) for r in table.TABLE))
+
+
+def test_an_unguarded_way_to_approval_breaks_a_law():
+    """A shortcut from review to approved is found by the laws, with its path."""
+    short = row(
+        S.review,
+        E.review_approved,
+        otherwise,
+        S.finalize,
+        None,
+        "lgtm",
+        "extension: test",
+        sets={"outcome": "approved"},
+    )
+    laws = {f.where for f in found(rebuilt(rows=(short, *table.TABLE)), "broken law")}
+    assert any(w.startswith("outcome becomes approved only by tests_passed") for w in laws)
+    assert "test before finalize while the outcome is approved" in laws
+
+
+def test_building_without_a_confirmation_breaks_a_law():
+    """If a proposal run could build unconfirmed, the check would show how."""
+    rows = tuple(
+        replace(r, sets={**r.sets, "phase": "implementation"}) if r.source is None else r for r in table.TABLE
+    )
+    wheres = [f.where for f in found(rebuilt(rows=rows), "broken law")]
+    assert "never build while a proposal was wanted and nobody confirmed one" in wheres
+
+
+def test_success_is_never_what_is_left():
+    """A naming whose `otherwise` is a success is refused when the machine is built."""
+    lax = tuple(
+        table.naming(table.RUN_CHECKS, (table.FAILED, E.tests_failed), (otherwise, E.tests_passed))
+        if n.subject is table.RUN_CHECKS
+        else n
+        for n in table.NAMES
+    )
+    with pytest.raises(DefinitionError, match="names tests_passed otherwise, which is a success"):
+        rebuilt(namings=lax)
+
+
+def test_a_guard_that_reads_more_than_it_says_is_told():
+    """A guard with `reads` that looks at something else cannot be followed exactly, and the check says so."""
+    nosy = Guard("nosy", "nosy", lambda c, _: c.round > 1, reads=("phase",))
+    always = tuple(
+        table.computed(S.plan, (nosy, E.start_coder)) if c.state is S.plan else c for c in table.COMPUTES
+    )
+    with pytest.raises(
+        DefinitionError, match=r"guard 'nosy' says it reads only phase, but looks further.*round"
+    ):
+        check(rebuilt(computes=always))

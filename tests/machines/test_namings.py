@@ -1,0 +1,93 @@
+"""Facts become the specification's events, and one field of them makes another event."""
+
+import pytest
+from crew import answer, approve, at, built, changes, checks, commands, failing, handed_over, ready, said
+
+from steersman.contracts.agent import PROVIDER_CLASSES
+from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.kernel.step import name_facts
+from steersman.machines.roundtable import MACHINE
+
+HERE = {"tree": "t1", "failed_commands": ["unit"], "failure_keys": ["unit!"], "contract_digest": "d"}
+
+# fmt: off
+CASES = [
+    ("propose",        said(),                                    "roundtable_reviewer"),
+    ("propose",        said(""),                                  "provider_protocol_error"),
+    ("discuss_review", said(),                                    "roundtable_tester"),
+    ("discuss_review", said(""),                                  "provider_protocol_error"),
+    ("discuss_test",   said(),                                    "discussion_complete"),
+    ("discuss_test",   said(""),                                  "provider_protocol_error"),
+    ("prepare",        ready(),                                   "workspace_ready"),
+    ("prepare",        SetupFacts(tree="t0", commit="c0"),        "setup_failed"),
+    ("implement",      built("t2"),                               "start_reviewer"),
+    ("implement",      built("t1"),                               "coder_changed_nothing"),
+    ("implement",      built(""),                                 "provider_protocol_error"),
+    ("review",         approve(),                                 "review_approved"),
+    ("review",         changes(),                                 "review_changes_requested"),
+    ("review",         said(reply={"decision": "maybe"}),         "review_schema_invalid"),
+    ("review",         said(),                                    "review_schema_invalid"),
+    ("ask_tester",     commands(1),                               "tester_replied"),
+    ("ask_tester",     commands(0),                               "tester_schema_invalid"),
+    ("ask_tester",     said(),                                    "tester_schema_invalid"),
+    ("run_checks",     checks("t1"),                              "tests_passed"),
+    ("run_checks",     checks("t0"),                              "tests_failed"),
+    ("run_checks",     checks("t1", tests=0),                     "tests_failed"),
+    ("run_checks",     checks("t1", passed=0),                    "tests_failed"),
+    ("run_checks",     checks("t1", no_tests=1),                  "tests_failed"),
+    ("run_checks",     checks("t1", timeout=1),                   "tests_failed"),
+    ("run_checks",     checks("t1", error="workspace"),           "tests_failed"),
+    ("run_checks",     CheckFacts(),                              "tests_failed"),
+    ("run_checks",     failing("t1", "lint"),                     "tests_failed"),
+    ("run_checks",     failing("t1", "unit"),                     "repeated_test_failure"),
+    ("run_checks",     failing("t1", "lint", blocked=1),          "tests_failed"),
+    ("run_checks",     failing("t1", "unit", blocked=1),          "repeated_test_failure"),
+    ("run_checks",     checks("t1", blocked=1),                   "tester_command_blocked"),
+    ("run_checks",     checks("t1", blocked=1, passed=0),         "tester_command_blocked"),
+    ("confirm",        answer("approve", "d"),                    "task_followup_received"),
+    ("confirm",        answer("rework", "d"),                     "task_followup_received"),
+    ("confirm",        answer("reject", "d"),                     "aborted_by_operator"),
+    ("merge",          answer("approve", "t1"),                   "merge_granted"),
+    ("merge",          answer("approve", "t0"),                   "merge_declined"),
+    ("merge",          answer("reject", "t1"),                    "merge_declined"),
+    ("deliver",        handed_over(),                             "delivered"),
+    ("deliver",        DeliveryFacts(ref="refs/heads/x"),         "delivery_failed"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("job", "facts", "event"), CASES, ids=lambda v: v if isinstance(v, str) else "")
+def test_facts_become_an_event(job, facts, event):
+    """A job's facts name one event, every guard of the naming is evaluated, and the event is of the job's origin."""
+    happened = name_facts(MACHINE, at("test", **HERE), job, facts)
+    assert happened.event.name == event
+    assert happened.data is facts
+    assert list(happened.guards) == [g.name for g, _ in MACHINE.namings[job].pairs]
+
+
+AGENTS = [job.name for job in MACHINE.jobs.values() if job.returns is AgentFacts]
+
+
+@pytest.mark.parametrize("job", AGENTS)
+@pytest.mark.parametrize("error", PROVIDER_CLASSES)
+def test_a_provider_error_is_its_own_event(job, error):
+    """An error class beats whatever else the agent brought: a failing provider never judges."""
+    facts = said(error=error, tree="t2", reply={"decision": "approve", "commands": 1, "must_fix": []})
+    assert name_facts(MACHINE, at("test", **HERE), job, facts).event.name == error
+
+
+def test_every_pair_of_every_naming_is_reached():
+    """Every event that a naming can give is given by one of these cases."""
+    named = {(n.subject.name, e.name) for n in MACHINE.namings.values() for _, e in n.pairs}
+    told = {(job, event) for job, _, event in CASES} | {(job, e) for job in AGENTS for e in PROVIDER_CLASSES}
+    assert named == told
+
+
+def test_the_same_failure_may_be_asked_for():
+    """With `same_failure` the same command failing in another way is a failure, not a repeated one."""
+    here = at("test", **HERE, repeated="same_failure")
+    other = failing("t1", "unit", failure_keys=("unit?",))
+    assert name_facts(MACHINE, here, "run_checks", other).event.name == "tests_failed"
+    assert (
+        name_facts(MACHINE, here, "run_checks", failing("t1", "unit")).event.name == "repeated_test_failure"
+    )

@@ -1,0 +1,100 @@
+"""Every row of roundtable's table is taken; whatever has no row is refused, and told what is legal."""
+
+import pytest
+from crew import answer, at, payload
+
+from steersman.kernel.build import sources
+from steersman.kernel.definition import STAY, Origin, otherwise
+from steersman.kernel.step import Happened, Refused, Taken, legal, step
+from steersman.machines.roundtable import MACHINE
+
+STATES = tuple(MACHINE.states.values())
+CASES = [(r, source) for r in MACHINE.rows for source in sources(r, STATES)]
+# What has to be so for a guarded row to be the first that fits.
+HOLDS = {
+    "proposal_mode": {"mode": "proposal"},
+    "confirms": {"outcome": "await_operator_confirm", "contract_digest": "d"},
+    "awaits": {"outcome": "await_operator_confirm"},
+    "otherwise": {},
+}
+
+
+def _id(case):
+    r, source = case
+    to = "stay" if r.to is STAY else r.to.name
+    return f"{source or 'null'}-{r.on.name}-{r.when.name}-{to}"
+
+
+def _data(r):
+    return answer("approve", "d") if r.when.name == "confirms" else payload(r.on.name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_the_row_is_taken(case):
+    """With its guard true and the ones before it false, a row is taken, leads where it says and sets what it says."""
+    r, source = case
+    here = at(source or "intake", **HOLDS[r.when.name])
+    happened = Happened(r.on, _data(r), r.on.origin)
+    taken = step(MACHINE, None if source is None else here, happened, here.context)
+    assert isinstance(taken, Taken)
+    assert taken.row is r
+    assert taken.to == (source if r.to is STAY else r.to.name)
+    assert taken.guards.get(r.when.name, r.when is otherwise) is True
+    assert {name: getattr(taken.context, name) for name in r.sets} == dict(r.sets)
+    assert (("count", "iterations", 1) in taken.counts) == (r.cap is not None)
+
+
+def test_the_rows_are_counted():
+    """Each row of the table has a case for each of its source states."""
+    assert {id(r) for r, _ in CASES} == {id(r) for r in MACHINE.rows}
+    assert len({_id(c) for c in CASES}) == len(CASES)
+    print(f"{len(MACHINE.rows)} rows, {len(CASES)} cases")
+
+
+UNLISTED = [
+    (state, event)
+    for state in (None, *MACHINE.states)
+    for event in MACHINE.events
+    if (state, event) not in MACHINE.lookup
+]
+
+
+@pytest.mark.parametrize(("state", "event"), UNLISTED, ids=lambda v: str(v or "null"))
+def test_what_has_no_row_is_refused(state, event):
+    """An event without a row is an answer, not an exception, and it says what is legal now."""
+    here = at(state or "intake", outcome="await_operator_confirm")
+    happened = Happened(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
+    told = step(MACHINE, None if state is None else here, happened, here.context)
+    assert isinstance(told, Refused)
+    assert told.event == event
+    assert told.legal == legal(MACHINE, state)
+    assert event not in told.legal
+
+
+OTHERS = [(e, o) for e in MACHINE.events.values() for o in Origin if o is not e.origin]
+
+
+@pytest.mark.parametrize(("event", "origin"), OTHERS, ids=lambda v: getattr(v, "name", str(v)))
+def test_an_event_of_another_origin_is_refused(event, origin):
+    """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_passed`."""
+    for state in MACHINE.states:
+        told = step(MACHINE, at(state), Happened(event, payload(event.name), origin))
+        assert isinstance(told, Refused)
+        assert told.why == f"{event.name} comes from {event.origin.value}, not from {origin.value}"
+
+
+def test_a_full_cap_hides_its_row():
+    """With no iteration left `start_coder` has no row, and the refusal says which cap was full."""
+    here = at("iterate", max_iterations=2)
+    here.counts = {"iterations": 2}
+    start = MACHINE.events["start_coder"]
+    told = step(MACHINE, here, Happened(start, start.carries(), Origin.MACHINE))
+    assert isinstance(told, Refused)
+    assert told.guards == {"room:iterations": False}
+
+
+def test_an_abort_of_a_finished_run_is_refused():
+    """What has its outcome cannot be aborted, unless it is a proposal that waits."""
+    abort = Happened(MACHINE.events["aborted_by_operator"], answer("abort"), Origin.PERSON)
+    assert isinstance(step(MACHINE, at("finalize", outcome="approved"), abort), Refused)
+    assert isinstance(step(MACHINE, at("finalize", outcome="await_operator_confirm"), abort), Taken)

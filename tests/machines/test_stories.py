@@ -1,0 +1,307 @@
+"""Roundtable as stories: what a follow-up forgets, what a confirmation needs, where rounds end, what an abort leaves."""
+
+import pytest
+from crew import (
+    START,
+    Tape,
+    answer,
+    approve,
+    building,
+    built,
+    changes,
+    checks,
+    commands,
+    failing,
+    handed_over,
+    proposed,
+    ready,
+    said,
+    checking,
+)
+
+from steersman.contracts.facts import DeliveryFacts, SetupFacts
+from steersman.errors import UserError
+from steersman.kernel.definition import Origin
+from steersman.kernel.record import Meta, advance, outcome, status
+from steersman.kernel.step import Happened
+from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.work import propose
+
+
+def test_a_discussion_becomes_a_contract_that_waits():
+    """Proposal, review and test notes are bound under one digest, and a gate asks about exactly that."""
+    tape = proposed()
+    assert tape.events == [
+        "task_received", "draft_proposal", "roundtable_reviewer", "roundtable_tester", "discussion_complete",
+        "await_operator_confirm",
+    ]  # fmt: skip
+    gate = tape.item("confirm")
+    assert gate.input["digest"] == tape.context.contract_digest
+    assert gate.input["choices"] == ["approve", "rework", "reject"]
+    assert tape.context.contract["core_plan"] == "p-proposal"
+    assert outcome(MACHINE, tape.snapshot) == "await_operator_confirm"
+    assert status(MACHINE, tape.snapshot) == "waiting for you"
+
+
+def test_a_confirmation_leads_into_the_implementation():
+    """Approving the digest that waits starts the implementation, bound to it."""
+    tape = proposed()
+    tape.finish("confirm", answer("approve", tape.context.contract_digest))
+    assert tape.events[-2:] == ["task_followup_received", "implementation_confirmed"]
+    assert (tape.context.phase, tape.context.confirmation) == ("implementation", "given")
+    assert (tape.context.confirmed_digest, tape.context.confirmed_by) == (tape.context.contract_digest, "ann")
+    tape.finish("prepare", ready())
+    assert tape.item("implement").input["contract_digest"] == tape.context.contract_digest
+
+
+@pytest.mark.parametrize("digest", ["", "another"])
+def test_a_confirmation_of_something_else_confirms_nothing(digest):
+    """An approval of another digest goes back to the proposal: nothing is confirmed, nobody has confirmed it."""
+    tape = proposed()
+    tape.finish("confirm", answer("approve", digest))
+    assert tape.events[-1] == "draft_proposal"
+    assert tape.context.confirmation == "none"
+    assert (tape.context.confirmed_digest, tape.context.confirmed_by) == ("", "")
+    assert tape.open() == ["propose"]
+
+
+def test_an_approval_of_nothing_that_waits_confirms_nothing():
+    """After an outcome of another kind an approving follow-up is a follow-up and no confirmation."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1", blocked=1))
+    tape.send("task_followup_received", answer("approve", ""))
+    assert (tape.context.confirmation, tape.context.confirmed_by) == ("none", "")
+
+
+def test_rework_is_a_proposal_again():
+    """Rework asks the coder for another proposal, with the operator's words."""
+    tape = proposed()
+    tape.finish("confirm", answer("rework", tape.context.contract_digest, text="p-words"))
+    assert tape.events[-1] == "draft_proposal"
+    assert tape.item("propose").input["texts"]["followup"] == "p-words"
+    assert tape.context.contract_digest  # the old contract stays readable; a new discussion binds a new one
+
+
+def test_a_rejected_proposal_is_canceled():
+    """Rejecting the proposal ends the run as canceled, and the gate is gone."""
+    tape = proposed()
+    tape.finish("confirm", answer("reject", tape.context.contract_digest))
+    assert outcome(MACHINE, tape.snapshot) == "canceled"
+    assert tape.open() == []
+    assert status(MACHINE, tape.snapshot) == "stopped"
+
+
+def test_a_follow_up_by_word_closes_the_gate():
+    """A follow-up that does not go through the gate leaves no gate behind."""
+    tape = proposed()
+    tape.send("task_followup_received", answer("approve", tape.context.contract_digest))
+    assert tape.context.phase == "implementation"
+    assert "confirm" not in tape.open()
+
+
+def test_rounds_end_with_the_cap():
+    """After the last iteration the machine itself says so, with what the last round came to."""
+    tape = building(max_iterations=2)
+    for n in (1, 2):
+        tape.finish("implement", built(f"t{n}"))
+        tape.finish("review", changes("f-1"))
+    assert tape.events[-1] == "max_iterations_reached"
+    assert tape.context.outcome == "max_iterations_reached"
+    assert tape.context.last_round_outcome == "review_changes_requested"
+    assert tape.context.must_fix == [{"id": "f-1", "text": "p-f-1"}]
+
+
+def test_a_follow_up_forgets_rounds_and_failures_but_no_budget():
+    """Iterations and failure memory start afresh, spent budget stays, and the same check may fail once more."""
+    tape = checking(max_iterations=1)
+    spend(tape, "run_checks", failing("t1", "unit"))
+    assert tape.context.outcome == "max_iterations_reached"
+    assert tape.context.failed_commands == ["unit"]
+    spent = tape.snapshot.budget
+    tape.send("task_followup_received", answer("more", text="p-more"))
+    assert (
+        tape.context.round,
+        tape.context.must_fix,
+        tape.context.failed_commands,
+        tape.context.failure_keys,
+    ) == (0, [], [], [])
+    assert tape.snapshot.counts == {}
+    assert tape.snapshot.budget == spent == {"tokens": 7}
+    tape.finish("prepare", ready("t1"))
+    checking("t2", tape)
+    tape.finish("run_checks", failing("t2", "unit"))
+    assert tape.events[-2] == "tests_failed"  # not repeated: the follow-up has forgotten
+
+
+def spend(tape, job, facts):
+    item = tape.item(job)
+    happened = Happened(MACHINE.events["tests_failed"], facts, Origin.EFFECT)
+    done = advance(MACHINE, tape.snapshot, happened, Meta(START, closes=(item.id,), spent={"tokens": 7}))
+    tape.stored += done.entries
+    tape.snapshot = done.snapshot
+
+
+def test_the_same_failure_twice_stops_the_run():
+    """The same command failing in consecutive rounds ends the run at once, with its must-fix, without an iteration."""
+    tape = checking()
+    tape.finish("run_checks", failing("t1", "unit"))
+    checking("t2", tape)
+    tape.finish("run_checks", failing("t2", "unit", "lint"))
+    assert tape.events[-1] == "repeated_test_failure"
+    assert tape.context.must_fix[0]["text"] == "p-first"
+    assert tape.snapshot.state == "finalize"
+
+
+def test_blocked_commands_stop_the_run():
+    """Some passed and the rest blocked is not a pass: the run ends as tester_command_blocked."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1", blocked=1))
+    assert (tape.context.outcome, tape.snapshot.state) == ("tester_command_blocked", "finalize")
+
+
+def test_no_commands_are_a_round_that_failed():
+    """A tester who names no command costs a round, and the coder is told."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", approve())
+    tape.finish("ask_tester", commands(0))
+    assert tape.context.last_round_outcome == "tester_schema_invalid"
+    assert tape.item("implement").input["must_fix"][0]["id"] == "tester-reply"
+
+
+def test_a_coder_that_changes_nothing_costs_a_round():
+    """No change is a failed round with that as must-fix, beside what was open."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", changes("f-1"))
+    tape.finish("implement", built("t1"))
+    assert [i["id"] for i in tape.context.must_fix] == ["f-1", "no-change"]
+    assert tape.context.last_round_outcome == "coder_changed_nothing"
+    assert tape.context.round == 3
+
+
+def test_findings_are_followed_over_the_rounds():
+    """A finding keeps its id: opened, still open, fixed, and the reviewer is reminded of the open ones."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", changes("f-1", "f-2"))
+    tape.finish("implement", built("t2"))
+    assert [i["id"] for i in tape.item("review").input["must_fix"]] == ["f-1", "f-2"]
+    tape.finish("review", changes("f-2", "f-3"))
+    tape.finish("implement", built("t3"))
+    tape.finish("review", approve())
+    found = tape.context.findings
+    assert {k: (f["state"], f["since"]) for k, f in found.items()} == {
+        "f-1": ("fixed", 1), "f-2": ("fixed", 1), "f-3": ("fixed", 2),
+    }  # fmt: skip
+    assert (found["f-1"]["fixed"], found["f-2"]["fixed"]) == (2, 3)
+
+
+def test_a_reviewer_without_a_reply_stops_the_run():
+    """A reviewer's reply that breaks its contract is the outcome, with the problems kept."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", said(problems_ref="p-problems"))
+    assert (tape.context.outcome, tape.context.detail_ref) == ("review_schema_invalid", "p-problems")
+
+
+@pytest.mark.parametrize(
+    "job", ["propose", "discuss_review", "discuss_test", "implement", "review", "ask_tester"]
+)
+def test_a_provider_error_stops_the_run_wherever_it_happens(job):
+    """A provider that fails ends the run with its own outcome, from plan, build, review and test."""
+    tape = Tape() if job in ("propose", "discuss_review", "discuss_test") else building()
+    steps = {"propose": said(), "discuss_review": said(), "implement": built("t1"), "review": approve()}
+    while job not in tape.open():
+        (now,) = tape.open()
+        tape.finish(now, steps[now])
+    tape.finish(job, said(error="provider_auth_error", detail_ref="p-detail"))
+    assert (tape.context.outcome, tape.context.detail_ref) == ("provider_auth_error", "p-detail")
+    assert tape.snapshot.state == "finalize"
+
+
+def test_a_tree_that_cannot_be_made_ready_is_not_a_round():
+    """A failing setup is an outcome of its own; no iteration is counted."""
+    tape = Tape(mode="implementation")
+    tape.finish("prepare", SetupFacts(detail_ref="p-why"))
+    assert (tape.context.outcome, tape.context.detail_ref, tape.snapshot.counts) == (
+        "setup_failed",
+        "p-why",
+        {},
+    )
+
+
+def test_an_approved_change_is_handed_over():
+    """Checks that pass on the current tree approve it, and a branch needs no further gate."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1"))
+    assert outcome(MACHINE, tape.snapshot) == "approved"
+    assert status(MACHINE, tape.snapshot) == "working"
+    tape.finish("deliver", handed_over())
+    assert (tape.context.handover, tape.context.delivered_ref) == ("done", "refs/heads/steersman/x")
+    assert status(MACHINE, tape.snapshot) == "done"
+
+
+def test_a_merge_goes_through_a_gate_bound_to_the_tree():
+    """With deliver=merge a person approves exactly this tree; otherwise the target stays as it is."""
+    granted, declined = (checking(deliver="merge") for _ in range(2))
+    for tape in (granted, declined):
+        tape.finish("run_checks", checks("t1"))
+        assert tape.open() == ["merge"]
+        assert tape.item("merge").input["digest"] == "t1"
+    granted.finish("merge", answer("approve", "t1"))
+    assert granted.open() == ["deliver"]
+    granted.finish("deliver", DeliveryFacts(detail_ref="p-conflict"))
+    assert (granted.context.handover, granted.context.detail_ref) == ("failed", "p-conflict")
+    declined.finish("merge", answer("reject", "t1"))
+    assert (declined.open(), declined.context.handover) == ([], "declined")
+
+
+def _everywhere():
+    yield "plan-proposal", Tape()
+    yield "plan-implementation", Tape(mode="implementation")
+    yield "build", building()
+    review = building()
+    review.finish("implement", built("t1"))
+    yield "review", review
+    yield "test", checking()
+
+
+@pytest.mark.parametrize("tape", [t for _, t in _everywhere()], ids=[n for n, _ in _everywhere()])
+def test_an_abort_is_legal_wherever_a_run_works(tape):
+    """An abort ends the run as canceled, and nothing that it had asked for is left open."""
+    tape.send("aborted_by_operator", answer("abort"))
+    assert (tape.snapshot.state, tape.context.outcome, tape.open()) == ("finalize", "canceled", [])
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"mode": "propsal"}, "mode"),
+        ({"max_iterations": 0}, "max_iterations"),
+        ({"max_iterations": "3"}, "max_iterations"),
+        ({"repeated": "sometimes"}, "repeated"),
+        ({"deliver": "draft-pr"}, "deliver"),
+    ],
+)
+def test_a_run_does_not_begin_with_what_the_check_has_not_seen(given, word):
+    """A mistyped mode or limit is refused at the start and named: it never falls through to another mode."""
+    with pytest.raises(UserError, match=word):
+        Tape(**given)
+
+
+def test_a_follow_up_after_approval_goes_on_from_the_change():
+    """A follow-up of an approved run starts from the approved tree and leaves the delivered one as it is."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("deliver", handed_over())
+    tape.send("task_followup_received", answer("more", text="p-more"))
+    assert tape.item("prepare").input["commit"] == "c-t1"
+    tape.finish("prepare", ready("t1"))
+    assert (tape.context.commit, tape.context.tree) == ("c-t1", "t1")
+    assert tape.item("implement").input["texts"]["followup"] == "p-more"
+
+
+def test_nothing_is_asked_about_texts_that_are_not_there():
+    """A prompt names only the texts there are."""
+    assert propose(Tape().context)["texts"] == {"task": "p-task"}
