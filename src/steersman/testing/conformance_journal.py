@@ -429,7 +429,7 @@ class JournalConformance:
         """All of them, or only the unfinished ones, as many as asked for."""
         statuses = ("working", "done", "waiting for you", "stopped", "waiting until")
         for n, status in enumerate(statuses):
-            journal.append(batch(f"r{n}", head={"status": status, "at": AT + n}))
+            journal.append(batch(f"r{n}", head={"status": status, "created": AT + n}))
         assert [h.run for h in journal.heads()] == ["r4", "r3", "r2", "r1", "r0"]
         assert [h.run for h in journal.heads(unfinished=True)] == ["r4", "r2", "r0"]
         assert [h.run for h in journal.heads(limit=2)] == ["r4", "r3"]
@@ -438,7 +438,7 @@ class JournalConformance:
     def test_heads_of_one_moment_have_an_order(self, journal: Journal) -> None:
         """Runs of the same millisecond are listed by name, the last first."""
         for run in ("b", "c", "a"):
-            journal.append(batch(run, head={"at": AT}))
+            journal.append(batch(run, head={"created": AT}))
         assert [h.run for h in journal.heads()] == ["c", "b", "a"]
 
     def test_a_run_that_ends_leaves_the_unfinished(self, journal: Journal) -> None:
