@@ -39,6 +39,11 @@ class ScriptedAgent:
         """The agent of a script file."""
         return cls(script)
 
+    @property
+    def tells_cost(self) -> bool:
+        """Whether every step says what it costs: a budget in money alone needs that."""
+        return all(step.micro_usd is not None for steps in self._script.roles.values() for step in steps)
+
     async def call(self, request: AgentRequest) -> AgentReply:
         """What the script says to this request; whatever goes wrong is a reply with an `error`."""
         step = choose(self._script, request)

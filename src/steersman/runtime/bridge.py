@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.errors import UserError
+from steersman.judges.redaction import redact
+from steersman.judges.text import clip, printable, well_formed
 from steersman.kernel.record import Meta, note
 from steersman.kernel.tape import Sealed
 from steersman.ports.journal import UNFINISHED, Gate, Head
@@ -14,6 +16,7 @@ from steersman.runtime.start import Order, fork, start
 from steersman.runtime.world import World
 
 VERDICT_SECONDS = 30.0
+REASON = 500  # characters of a person's reason that stay in the entry
 
 
 class Bridge:
@@ -68,10 +71,16 @@ class Bridge:
     def send(self, run: str, event: str, data: dict[str, Any], person: str, reason: str = "") -> int:
         """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
         self.head(run)
-        return self._post(run, "event", {"event": event, "data": data, "person": person, "reason": reason})
+        said = {
+            "event": clip(printable(event), 100),
+            "data": data,
+            "person": person,
+            "reason": _words(reason),
+        }
+        return self._post(run, "event", said)
 
     def abort(self, run: str, person: str, reason: str = "") -> int:
-        return self._post(run, "abort", {"person": person, "reason": reason})
+        return self._post(run, "abort", {"person": person, "reason": _words(reason)})
 
     def answer(self, gate: Gate, choice: str, person: str, *, digest: str = "", **more: Any) -> int:
         """Answers a gate once; whoever comes second is told who was first."""
@@ -82,6 +91,8 @@ class Bridge:
                 f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
             )
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
+        if "reason" in body:
+            body["reason"] = _words(body["reason"])
         posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
         if posted is None:
             now = self.world.journal.gate(gate.id)
@@ -116,22 +127,37 @@ class Bridge:
         return Driver(self.world, watch), lock, live
 
     async def settle(
-        self, run: str, posted: int, watch: Callable[[Live, Sequence[Sealed]], None] | None = None
+        self,
+        run: str,
+        posted: int,
+        watch: Callable[[Live, Sequence[Sealed]], None] | None = None,
+        driver: Driver | None = None,
     ) -> tuple[dict[str, Any], str]:
         """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
-        owner = self.world.locks.owner(run)
-        by = owner or "this command"
-        if owner is None:
-            try:
-                await Driver(self.world, watch).drive(run)
-            except Busy:
-                by = self.world.locks.owner(run) or "another process"
+        driver = driver or Driver(self.world, watch)
+        by = "another process"
         for _ in range(int(VERDICT_SECONDS / 0.05)):
             verdict = self.world.journal.verdict(posted)
             if verdict is not None:
                 return verdict, by
-            await asyncio.sleep(0.05)
-        return {"result": "waiting", "why": f"{by} has not taken it yet; it is kept and will be"}, by
+            by = await self._driven(run, driver)
+            if driver.stopping:
+                break
+        kept = {"result": "waiting", "why": f"{by} has not taken it yet; it is kept and will be"}
+        return self.world.journal.verdict(posted) or kept, by
+
+    async def _driven(self, run: str, driver: Driver) -> str:
+        """Drives a run that nobody drives; waits a moment where somebody does. Says who."""
+        owner = self.world.locks.owner(run)
+        if owner is None:
+            try:
+                await driver.drive(run)
+            except Busy:
+                owner = self.world.locks.owner(run) or "another process"
+            else:
+                return "this command"
+        await asyncio.sleep(0.05)
+        return owner
 
     async def fork(self, run: str, at: int, person: str) -> str:
         return await fork(self.world, run, at, person)
@@ -175,3 +201,8 @@ class Bridge:
             for h in self.world.journal.heads(unfinished=True)
             if h.status in UNFINISHED and self.world.locks.owner(h.run) is None
         ]
+
+
+def _words(reason: str) -> str:
+    """A person's own words as they stay in an entry: redacted and bounded."""
+    return clip(well_formed(redact(reason)).strip(), REASON)

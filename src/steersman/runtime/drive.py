@@ -29,6 +29,7 @@ from steersman.runtime.performers import PERFORMERS
 from steersman.runtime.world import World
 
 POLL = 0.2  # seconds between looks at the store for what other processes have written
+STALL_MS = 900_000  # nothing on tape for this long while something is under way: people are told, once
 PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
 
 Watch = Callable[[Live, Sequence[Sealed]], None]
@@ -146,6 +147,7 @@ class _Drive:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._arrived: deque[Callable[[], Any]] = deque()  # what tasks bring back, to be taken in order
+        self._alerted = 0  # the entry after which nothing had happened for too long
         live.watch = driver.changed
 
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
@@ -205,6 +207,7 @@ class _Drive:
                 await self._arrived.popleft()()
             await inbox.take(self.moves)
             await self._take_due()
+            await self._alert()
             self._stop_left()
             self._start()
             if not self._arrived:
@@ -336,6 +339,18 @@ class _Drive:
             elif not _silent(item):
                 self._time_out(item, now)
                 await inbox.take(self.moves)
+
+    async def _alert(self) -> None:
+        """A run without progress says so on tape; `why` and `runs` show it."""
+        quiet = self._now() - self.live.snapshot.at
+        if self._tasks and quiet > STALL_MS and self._alerted != self.live.snapshot.seq:
+            under_way = ", ".join(
+                sorted(i.key for i in self.live.snapshot.items.values() if i.id in self._tasks)
+            )
+            await self.moves.note(
+                Meta(self._now()), "note", why=f"no progress for {quiet // 60_000} minutes: {under_way}"
+            )
+            self._alerted = self.live.snapshot.seq
 
     def _time_out(self, item: Item, now: int) -> None:
         """A gate's deadline gives its default, which is never approval; somebody quicker has answered it already."""

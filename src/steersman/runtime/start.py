@@ -138,7 +138,7 @@ def _usable_budget(world: World, config: Config) -> None:
     bound = limits(config)
     if set(bound) - {"ms"} != {"micro_usd"}:
         return
-    silent = sorted(r for r in config.roles if not getattr(world.agent(r, config), "tells_cost", False))
+    silent = sorted(r for r in config.roles if not world.agent(r, config).tells_cost)
     if silent:
         raise UserError(
             f"[budget] has only usd, but the agents of {', '.join(silent)} do not tell what they cost: add tokens or turns to [budget]"
