@@ -60,6 +60,7 @@ def _configure(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
     for pragma in (
         f"wal_autocheckpoint={PAGES}",
         "synchronous=FULL",
+        "fullfsync=ON",  # macOS: a sync that reaches the disk, not only its cache
         "foreign_keys=OFF",
         "trusted_schema=OFF",
         "temp_store=MEMORY",
