@@ -9,6 +9,7 @@ from steersman.testing.files import MemoryArtifacts, ScriptedCommands
 from steersman.testing.memory import MemoryJournal
 from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
 from steersman.testing.workspace import FakeWorkspace
+from steersman.testing.world import fake_config, fake_world
 
 __all__ = [
     "FakeAgent",
@@ -21,5 +22,7 @@ __all__ = [
     "NoProcesses",
     "ScriptedCommands",
     "SilentBell",
+    "fake_config",
+    "fake_world",
     "said",
 ]

@@ -178,6 +178,22 @@ class JournalConformance:
         now = journal.head(RUN)
         assert now == structs.replace(head(seq=2, state="build"), title="first", parent="p", root="r")
 
+    def test_a_quiet_batch_moves_a_run_on(self, journal: Journal) -> None:
+        """State, position and time are new, all else is as it was stored; the fence holds."""
+        journal.append(batch(head={"due": AT, "status": "waiting until"}))
+        new = {
+            "state": "build",
+            "due": None,
+            "status": "done",
+            "outcome": "x",
+            "definition": "d2",
+            "epoch": 9,
+        }
+        with pytest.raises(StaleError):
+            journal.append(batch(seq=2, quiet=True, expect_epoch=9, head=new))
+        journal.append(batch(seq=2, quiet=True, head=new))
+        assert journal.head(RUN) == head(seq=2, state="build", due=AT, status="waiting until")
+
     def test_several_entries_in_one_commit(self, journal: Journal) -> None:
         """A batch may hold many entries; they are read in order, from any place on."""
         journal.append(batch())

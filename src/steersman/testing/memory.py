@@ -80,7 +80,7 @@ class MemoryJournal:
 
     def _keep(self, b: Batch) -> None:
         run = b.head.run
-        self._heads[run] = _after(self._heads.get(run), b.head)
+        self._heads[run] = _after(self._heads.get(run), b)
         self._rows.setdefault(run, []).extend(b.entries)
         if b.snapshot is not None:
             self._snapshots[run] = (b.head.seq, b.snapshot)
@@ -219,10 +219,13 @@ class MemoryJournal:
         """Nothing is open."""
 
 
-def _after(old: Head | None, new: Head) -> Head:
-    """What a run was created as stays; the rest is new."""
+def _after(old: Head | None, b: Batch) -> Head:
+    """What a run was created as stays; a quiet batch moves it on and changes nothing else; the rest is new."""
+    new = b.head
     if old is None:
         return new
+    if b.quiet:
+        return structs.replace(old, state=new.state, seq=new.seq, hash=new.hash, at=new.at)
     return structs.replace(
         new, root=old.root, parent=old.parent, machine=old.machine, title=old.title, created=old.created
     )

@@ -1,0 +1,52 @@
+"""A whole world of fakes for a runtime under test; put something else in place of single ports.
+
+**Invariant:** nothing here reaches beyond the folder it is given.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from steersman.contracts.config import Config, Role
+from steersman.kernel.build import Machine
+from steersman.runtime.world import World
+from steersman.testing.agent import FakeAgent, said
+from steersman.testing.clock import FakeChance, FakeClock
+from steersman.testing.files import MemoryArtifacts, ScriptedCommands, passes
+from steersman.testing.memory import MemoryJournal
+from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
+from steersman.testing.workspace import FakeWorkspace
+
+
+def fake_world(
+    root: Path, machines: Mapping[str, Machine], *, files: Mapping[str, str] | None = None, **instead: Any
+) -> World:
+    """A world below `root` in which every agent says yes and every check passes, unless told otherwise.
+
+    `agent` and `commands` may be given as the one object that serves every role and configuration.
+    """
+    workspace = FakeWorkspace(root / "repository", files or {"README": "hello\n"})
+    agent = instead.pop("agent", None) or FakeAgent(lambda request: said(request, "yes"))
+    commands = instead.pop("commands", None) or ScriptedCommands(passes())
+    ports: dict[str, Any] = {
+        "journal": MemoryJournal(),
+        "machines": machines,
+        "clock": FakeClock(),
+        "chance": FakeChance(),
+        "locks": FakeLocks(),
+        "processes": NoProcesses(),
+        "bell": SilentBell(),
+        "workspace": lambda _config: workspace,
+        "commands": lambda _config: commands,
+        "agent": lambda _role, _config: agent,
+        "prompt": lambda machine, name: f"# {machine}: {name}",
+        "role_prompt": lambda _role: "",
+        "artifacts": MemoryArtifacts(),
+    }
+    return World(**{**ports, **instead})
+
+
+def fake_config(**more: Any) -> Config:
+    """A configuration with a check and with somebody for every role."""
+    roles = {name: Role(agent="fake") for name in ("coder", "reviewer", "tester")}
+    return Config(**{"checks": {"unit": ("true",)}, "roles": roles, **more})
