@@ -1,7 +1,6 @@
 """One run in memory while it is driven: its machine, its snapshot, and the one way to append to it."""
 
 import asyncio
-import hashlib
 import hmac
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -75,7 +74,7 @@ class Payloads:
 
 def payload_ref(key: bytes, data: bytes) -> str:
     """The name of a payload: a keyed digest, so that nobody can guess a text from it."""
-    return PREFIX + hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
+    return PREFIX + hmac.digest(key, data, "sha256").hex()[:32]
 
 
 class Answers:

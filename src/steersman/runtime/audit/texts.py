@@ -24,7 +24,7 @@ class Texts:
     def __init__(self, journal: Journal, root: str, found: Findings) -> None:
         self._journal, self._root, self._found = journal, root, found
         self._key = found.read("the key of the texts", lambda: journal.key(root))
-        self._judged: dict[str, str] = {}
+        self._judged: dict[bytes, str] = {}
         self.gone: dict[int, str] = {}  # entry -> a payload it names that is not there; the first of them
         self.missing = 0
         self.named = False
@@ -33,12 +33,11 @@ class Texts:
         """Judges every payload that an entry names."""
         if b'"p-' not in body:
             return
-        for name in _NAME.findall(body):
-            ref = name.decode()
+        for ref in _NAME.findall(body):
             self.named = True
             wrong = self.judge(ref)
-            if wrong and _means(ref, entry):
-                self._tell(ref, wrong, entry.seq)
+            if wrong and _means(ref.decode(), entry):
+                self._tell(ref.decode(), wrong, entry.seq)
 
     def _tell(self, ref: str, wrong: str, seq: int) -> None:
         if wrong is GONE:
@@ -48,13 +47,14 @@ class Texts:
         else:
             self._found.add(f"entry {seq} names payload {ref}, which {wrong}", seq)
 
-    def judge(self, ref: str) -> str:
+    def judge(self, ref: bytes) -> str:
         """What is wrong with a payload, or nothing."""
-        if ref not in self._judged:
+        known = self._judged.get(ref)
+        if known is None:
             if len(self._judged) >= REMEMBERED:
                 self._judged.clear()
-            self._judged[ref] = self._look(ref)
-        return self._judged[ref]
+            known = self._judged[ref] = self._look(ref.decode())
+        return known
 
     def _look(self, ref: str) -> str:
         try:
@@ -84,8 +84,8 @@ class Texts:
     def _unnamed(self, ref: Any) -> str:
         if not isinstance(ref, str):
             return "has a name that is no text"
-        known = self._judged.get(ref)
-        return "" if known is not None else self.judge(ref)
+        name = ref.encode("utf-8", "backslashreplace")
+        return "" if name in self._judged else self.judge(name)
 
     def settle(self, pruned: bool) -> None:
         """What is not there is a finding, unless the tape says that it was pruned."""

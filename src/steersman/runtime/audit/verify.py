@@ -7,12 +7,14 @@ It streams: memory does not grow with the tape. A row that cannot be read or app
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from steersman.errors import UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical, digest
 from steersman.kernel.replay import Bad, Row, applied, chain
 from steersman.kernel.snapshot import Snapshot, state_hash
-from steersman.kernel.tape import Entry
+from steersman.kernel.tape import Entry, read
 from steersman.ports.anchors import Kept
 from steersman.ports.journal import Head, Journal
 from steersman.runtime.audit.anchoring import Vouched, kept_anchors
@@ -57,17 +59,20 @@ class _Audit:
         self.pruned = False
         self.moved = False
         self.at_head: Snapshot | None = None
-        self._body = b""
+        self._row: Row = (0, b"", "")
+        self._prev = ""
         self._definitions: set[str] = set()
 
     def verdict(self) -> Verdict:
         kept = self.found.read("the snapshot row", lambda: self.journal.snapshot(self.run))
         head: Head | None = self.found.read("the head row", lambda: self.journal.head(self.run))
         last = self._walk(head, kept)
-        if last is None and head is None and not self.found.count:
+        if last is None and head is None and not self.found.count and not self.anchors.genuine:
             raise UserError(f"there is no run {self.run}: see `steersman runs --all`")
         if last is not None:
             self._ends(head, last, kept)
+        elif not self.found.count:
+            self.found.add("entry 1 is missing: nothing is left of this tape", 1)
         return self._told(last)
 
     def _told(self, last: Snapshot | None) -> Verdict:
@@ -102,7 +107,7 @@ class _Audit:
         try:
             for link in links:
                 if isinstance(link, Bad):
-                    self.found.add(link.why, link.seq)
+                    self._broken(link, snapshot)
                     return None
                 entry, hash_ = link
                 problem = self._problem(snapshot, entry)
@@ -110,10 +115,11 @@ class _Audit:
                     self.found.add(f"entry {entry.seq} {problem}", entry.seq)
                     return None
                 snapshot = applied(snapshot, entry, hash_)
+                self._prev = entry.prev
                 if entry.kind != "transition":
                     self._beside(snapshot, entry)
                 if self.texts is not None:
-                    self.texts.see(self._body, entry)
+                    self.texts.see(self._row[1], entry)
                 self.vouched.see(entry.seq, hash_, self.found)
                 if entry.seq == wanted:
                     self.at_head = snapshot
@@ -127,8 +133,23 @@ class _Audit:
 
     def _rows(self) -> Iterator[Row]:
         for row in self.journal.rows(self.run):
-            self._body = row[1]
+            self._row = row
             yield row
+
+    def _broken(self, bad: Bad, last: Snapshot | None) -> None:
+        """An entry put in between fits its predecessor; what gives it away is that the next one claims its place."""
+        if last is not None and self._claims(self._row, last):
+            self.found.add(f"entry {last.seq} was put in: the one after it claims its place", last.seq)
+        else:
+            self.found.add(bad.why, bad.seq)
+
+    def _claims(self, row: Row, last: Snapshot) -> bool:
+        try:
+            entry = read(row[1])
+        except msgspec.MsgspecError:
+            return False
+        place = (entry.run, entry.seq, entry.prev) == (self.run, last.seq, self._prev)
+        return place and row[2] == digest(row[1]) != last.hash
 
     def _problem(self, before: Snapshot | None, entry: Entry) -> str:
         if (before is None) != (entry.kind == "created"):

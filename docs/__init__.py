@@ -1,0 +1,1 @@
+"""The documentation's own tools: what can be generated is, and a check says when it is out of date."""

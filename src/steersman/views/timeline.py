@@ -1,0 +1,90 @@
+"""What a run went through, from its tape: every change of state with its round and how long it took; the rounds.
+
+**Invariant:** a function of the entries; the machine is asked for nothing but the labels of its rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from steersman.kernel.definition import STAY
+from steersman.kernel.machine import Machine
+from steersman.kernel.tape import Entry
+
+STEPS = ("created", "transition", "override")
+
+
+class Moment(msgspec.Struct, frozen=True, rename={"source": "from"}):
+    """One step."""
+
+    index: int
+    seq: int
+    at: int
+    source: str | None
+    to: str
+    label: str
+    event: str
+    actor: str
+    round: int
+    duration: int  # ms since the step before: how long that took
+    took: int | None = None  # microseconds that the effect behind it worked, where there was one
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One entry of a run's log of rounds."""
+
+    seq: int
+    at: int
+    told: dict[str, Any]
+
+
+def timeline(entries: Iterable[Entry], m: Machine | None = None) -> Iterator[Moment]:
+    """The steps in order; without the machine they have no labels."""
+    round_, before, index = 0, None, 0
+    for entry in entries:
+        round_ = _round(round_, entry)
+        if entry.kind not in STEPS:
+            continue
+        index += 1
+        yield Moment(
+            index=index,
+            seq=entry.seq,
+            at=entry.at,
+            source=entry.source,
+            to=entry.to,
+            label=_label(m, entry),
+            event=entry.event,
+            actor=entry.actor,
+            round=round_,
+            duration=entry.at - before if before is not None else 0,
+            took=entry.took,
+        )
+        before = entry.at
+
+
+def rounds(entries: Iterable[Entry]) -> Iterator[Round]:
+    """What the run wrote into its log of rounds."""
+    for entry in entries:
+        for op in entry.ops:
+            if op[0] == "append" and op[1] == "rounds" and isinstance(op[2], dict):
+                yield Round(entry.seq, entry.at, op[2])
+
+
+def _round(now: int, entry: Entry) -> int:
+    """The round as the recorded ops count it."""
+    if entry.context is not None:
+        now = entry.context.get("round", 0)
+    for op in entry.ops:
+        if op[1] == "round":
+            now = op[2] if op[0] == "set" else now + op[2] if op[0] == "add" else now
+    return now
+
+
+def _label(m: Machine | None, entry: Entry) -> str:
+    """The words of the row that was taken; of several that fit, the first that leads there."""
+    for row in m.lookup.get((entry.source, entry.event), ()) if m is not None else ():
+        target = entry.source if row.to is STAY else row.to.name
+        if target == entry.to and (row.to is STAY) == entry.stay:
+            return row.label
+    return ""
