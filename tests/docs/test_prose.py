@@ -1,0 +1,195 @@
+"""What the prose says is so: promises, links, commands, files, decisions."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from steersman.faces.cli import cli
+
+TOP = Path(__file__).resolve().parents[2]
+LEFT_OUT = {".venv", ".git", ".steersman", "node_modules", "results", "src"}
+PAGES = sorted(p for p in TOP.rglob("*.md") if not LEFT_OUT & set(p.relative_to(TOP).parts))
+IDS = [str(p.relative_to(TOP)) for p in PAGES]
+
+PROMISES = (
+    "Transitions happen exactly once, in tape order. Effects happen at least once, each with an effect id; what may have run twice is shown, never hidden. Gates are answered exactly once.",
+    "What is acknowledged is durable.",
+    "Same tape → same state, for ever. Same planner input → byte-identical plan.",
+    "Nothing is approved without evidence that steersman recorded itself for the tree as it is now, or an override by a named person with a reason, visible ever after.",
+    "No answer is never an approval. An agent can never approve.",
+    "One broken run never stops another from being read or run.",
+)
+
+FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+REGISTRIES = (
+    "pypi.org",
+    "pythonhosted.org",
+    "npmjs",
+    "crates.io",
+    "docker.io",
+    "ghcr.io",
+    "artifactory",
+    "quay.io",
+)
+MACHINE_PATH = re.compile(r"(?<![\w.~$}>-])/(?:home|root|work|tmp|usr|Users|opt|mnt|private)/")
+
+
+def test_the_readme_keeps_the_promises_word_for_word():
+    """The README lists the six promises in these words and no others."""
+    section = text_of(TOP / "README.md").split("## Promises\n", 1)[1].split("\n## ", 1)[0]
+    listed = re.findall(r"^(\d+)\. (.+)$", section, re.MULTILINE)
+    assert listed == [(str(n), words) for n, words in enumerate(PROMISES, 1)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_relative_link_leads_somewhere(page):
+    """A link to a file finds the file, and a link to a section finds its heading."""
+    links = [link for link in LINK.findall(FENCE.sub("", text_of(page))) if "://" not in link]
+    broken = [link for link in links if not leads(page, link)]
+    assert broken == []
+
+
+def leads(page, link):
+    name, _, section = link.partition("#")
+    target = (page.parent / name).resolve() if name else page
+    if not target.exists():
+        return False
+    return not section or section in {slug(h) for h in HEADING.findall(FENCE.sub("", text_of(target)))}
+
+
+def slug(heading):
+    words = re.sub(r"[^\w\- ]", "", heading.lower())
+    return words.strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_every_command_and_option_exists(page):
+    """`steersman …` in a page is a command of the command line, with options that it has."""
+    wrong = {said: trouble for said in commands_in(page) if (trouble := unknown(said))}
+    assert wrong == {}
+
+
+def test_the_commands_are_found():
+    """The search above finds commands: in blocks behind a prompt or not, and in running text."""
+    found = commands_in(TOP / "README.md")
+    assert {said.split()[1] for said in found} >= {"init", "run", "gates", "approve", "report", "demo"}
+    assert all(map(unknown, ("steersman row", "steersman runs --al", "steersman audit glance")))
+    assert not any(map(unknown, ("steersman --project DIR runs --all", 'steersman run "a -- b"')))
+
+
+def commands_in(page):
+    text = text_of(page)
+    lines = [
+        line.strip().removeprefix("$ ") for _, block in FENCE.findall(text) for line in block.splitlines()
+    ]
+    spans = SPAN.findall(FENCE.sub("", text))
+    return sorted({said for said in (*lines, *spans) if re.match(r"steersman(?= [a-z\-])", said)})
+
+
+def unknown(said):
+    """What is wrong with a command line as it is written, or nothing."""
+    words = shlex.split(said.split(" # ")[0].rstrip("…; "))[1:]
+    known, command = option_names(cli), cli
+    while words:
+        word = words.pop(0)
+        if word.startswith("-") and len(word) > 1:
+            if word.partition("=")[0] not in known:
+                return f"no option {word}"
+            if command is cli and word == "--project":
+                words = words[1:]
+        elif isinstance(command, click.Group):
+            found = command.get_command(click.Context(command), word)
+            if found is None:
+                return f"no command {word}"
+            command, known = found, known | option_names(found)
+    return ""
+
+
+def option_names(command):
+    given = {
+        name for p in command.params if isinstance(p, click.Option) for name in (*p.opts, *p.secondary_opts)
+    }
+    return given | {"-h", "--help"}
+
+
+def test_every_command_has_a_page_to_find_it_on():
+    """The README or a page of docs names each top command at least once."""
+    prose = [p for p in PAGES if "reference" not in p.parts]
+    named = {said.split()[1] for p in prose for said in commands_in(p)}
+    assert set(cli.list_commands(click.Context(cli))) - named == set()
+
+
+def test_the_architecture_names_files_that_are_there():
+    """Every module in backticks in ARCHITECTURE.md and in the decisions exists, and every room is named."""
+    source = TOP / "src" / "steersman"
+    pages = [TOP / "ARCHITECTURE.md", *sorted((TOP / "docs" / "adr").glob("0*.md"))]
+    named = {
+        span for page in pages for span in SPAN.findall(FENCE.sub("", text_of(page))) if span.endswith(".py")
+    }
+    assert len(named) > 40
+    assert sorted(name for name in named if not (source / name).is_file()) == []
+    rooms = {p.name for p in source.iterdir() if (p / "__init__.py").is_file()}
+    walked = text_of(TOP / "ARCHITECTURE.md")
+    assert sorted(room for room in rooms if f"{room}/" not in walked) == []
+
+
+def test_decisions_are_numbered_without_gaps():
+    """ADRs count from 0001, each has its three sections, and the index lists them all in order."""
+    pages = sorted((TOP / "docs" / "adr").glob("[0-9]*.md"))
+    assert [int(p.name[:4]) for p in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        text = text_of(page)
+        assert text.startswith(f"# {page.name[:4]} · "), page.name
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"], (
+            page.name
+        )
+    assert LINK.findall(text_of(TOP / "docs" / "adr" / "index.md")) == [p.name for p in pages]
+
+
+def test_every_page_can_be_found_from_the_first():
+    """From docs/index.md links lead to every page of docs."""
+    seen, queue = set(), [TOP / "docs" / "index.md"]
+    while queue:
+        page = queue.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        links = (
+            link.partition("#")[0] for link in LINK.findall(FENCE.sub("", text_of(page))) if "://" not in link
+        )
+        queue += [
+            t
+            for link in links
+            if link and (t := (page.parent / link).resolve()).suffix == ".md" and t.is_file()
+        ]
+    written = {p for p in PAGES if p.is_relative_to(TOP / "docs") and "reference" not in p.parts}
+    assert sorted(str(p.relative_to(TOP)) for p in written - seen) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_no_registry_and_no_path_of_a_machine(page):
+    """Pages name neither a package registry's host nor an absolute path of somebody's machine."""
+    text = text_of(page)
+    assert [host for host in REGISTRIES if host in text.lower()] == []
+    assert MACHINE_PATH.findall(text) == []
+
+
+def test_glossary_words_are_in_order_and_once():
+    """The glossary is sorted, without doubles, and explains the words that its own text puts in italics."""
+    text = text_of(TOP / "docs" / "glossary.md").split("\n## ", 1)[0]
+    words = [
+        w for w in re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE) if w != "word" and not w.startswith("-")
+    ]
+    assert words == sorted(set(words))
+    known = {form for word in words for form in (word, f"{word}s", word.replace("entry", "entries"))}
+    assert sorted(set(re.findall(r"\*([^*\n]+)\*", text)) - known - {"italics", "final"}) == []
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
