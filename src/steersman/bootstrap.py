@@ -179,3 +179,43 @@ def owner(project: Place, run: str) -> str | None:
     from steersman.adapters.locks import FileLocks
 
     return FileLocks(state_dir(project) / "locks").owner(run)
+
+
+def detect_checks(project: "Path") -> "Any":
+    """The checks that a project's own files name."""
+    from steersman.adapters.detect import detect_checks as detect
+
+    return detect(project)
+
+
+def render_config(**values: Any) -> str:
+    """A commented steersman.toml."""
+    from steersman.adapters.detect import render_config as render
+
+    return render(**values)
+
+
+def sqlite_version() -> str:
+    """Of the SQLite that keeps the store."""
+    import apsw
+
+    return apsw.sqlitelibversion()
+
+
+def driver_argv(project: Place, run: str) -> list[str]:
+    """The command that drives a run in a process of its own; -P: no module of the project stands in for one of ours."""
+    return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
+
+
+def inside() -> str:
+    """The effect this process works for, found in its own environment or that of an ancestor; nothing outside a run."""
+    from steersman.adapters.process_table import effect_here
+
+    return effect_here()
+
+
+def lockfile() -> Any:
+    """Writes and checks the lock over every function that decides."""
+    from steersman.adapters import lockfile as found
+
+    return found

@@ -43,16 +43,15 @@ class FolderArtifacts:
         ignore = self._root.parent / ".gitignore"
         if not ignore.exists():
             with contextlib.suppress(OSError):
-                ignore.write_text("runs/\n")
+                ignore.write_text("/runs/\n/.gitignore\n")  # this file too: the checkout stays as it was
 
 
 def _into(fd: int, part: str) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(part, 0o755, dir_fd=fd)
-    try:
-        return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-    finally:
-        os.close(fd)
+    inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+    os.close(fd)  # only now: where opening fails, the caller still has it to close
+    return inner
 
 
 def _replace(fd: int, name: str, data: bytes) -> None:

@@ -51,6 +51,16 @@ def others() -> Iterator[Process]:
     yield from processes.values()
 
 
+def effect_here() -> str:
+    """The effect that this process or one of its ancestors was started for; a cleared environment does not hide it."""
+    processes = {process.pid: process for process in _processes()}
+    pid = os.getpid()
+    found = os.environ.get(EFFECT, "")
+    while not found and (process := processes.pop(pid, None)) is not None:
+        found, pid = process.effect, process.parent
+    return found
+
+
 def _processes() -> Iterator[Process]:
     return _from_proc() if os.path.exists("/proc/self/environ") else _from_psutil()
 

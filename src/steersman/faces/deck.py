@@ -31,8 +31,8 @@ EXITS = (
 class Deck:
     """One command's place to stand."""
 
-    def __init__(self, helm: "Helm", project: str | None, *, as_json: bool) -> None:
-        self.helm, self.given, self.as_json = helm, project, as_json
+    def __init__(self, helm: "Helm", project: str | None, *, as_json: bool, mute: bool = False) -> None:
+        self.helm, self.given, self.as_json, self.mute = helm, project, as_json, mute
         self.quiet = False  # leaves out the look at due timers
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
@@ -113,7 +113,7 @@ class Deck:
 
     def say(self, text: str = "", **style: Any) -> None:
         """A line for people; silent with --json."""
-        if not self.as_json:
+        if not self.as_json and not self.mute:
             click.secho(printable(text), **style)
 
     def warn(self, text: str, **style: Any) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
     from steersman.runtime.bridge import Bridge
+    from steersman.runtime.world import World
 
 
 class Helm(Protocol):
@@ -28,6 +29,10 @@ class Helm(Protocol):
 
     def open_bridge(self, start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge": ...
 
+    def open_world(self, project: "Path", **instead: Any) -> "World":
+        """Everything outside; with `journal=None` without a store."""
+        ...
+
     def load_config(self, project: "Path") -> Any:
         """The configuration (`config`), the file it came from (`path`, or None) and its `digest`."""
         ...
@@ -44,10 +49,6 @@ class Helm(Protocol):
 
     def render_config(self, **values: Any) -> str:
         """A commented steersman.toml."""
-        ...
-
-    def anchors(self, project: "Path") -> Any:
-        """Signed statements about tapes, kept outside the store."""
         ...
 
     def lockfile(self) -> Any:

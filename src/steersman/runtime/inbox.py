@@ -27,6 +27,9 @@ async def take(moves: Moves) -> None:
     for posted in moves.world.journal.pending(moves.live.run):
         if moves.live.payloads.gone:
             await _refuse(moves, posted, _meta(moves, posted), posted.body.get("event", posted.kind), PRUNED)
+        elif posted.body.get("inside"):
+            why = f"it came from inside the run, from effect {posted.body['inside']}: an agent never speaks for a person"
+            await _refuse(moves, posted, _meta(moves, posted), posted.body["event"], why)
         else:
             await KINDS[posted.kind](moves, posted)
 

@@ -28,6 +28,9 @@ def money(micro_usd: int) -> str:
     return f"${whole}.{digits:0<2}"
 
 
+LABELS = {"micro_usd": "cost", "ms": "working time"}
+
+
 def amount(name: str, value: int) -> str:
     """One figure of a budget with its unit."""
     match name:
@@ -36,4 +39,4 @@ def amount(name: str, value: int) -> str:
         case "ms":
             return span(value)
         case _:
-            return f"{value:,} {name}".replace(",", " ")
+            return f"{value:,}".replace(",", " ")

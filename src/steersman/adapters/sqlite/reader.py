@@ -131,6 +131,11 @@ class SqliteReader:
     def quarantined(self) -> dict[str, str]:
         return dict(self._query("SELECT run, why FROM quarantine"))
 
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file itself; empty: nothing."""
+        told = [str(row[0]) for row in self._query("PRAGMA integrity_check(20)")]
+        return [] if told == ["ok"] else told
+
     def changed(self) -> int:
         with self._lock, told(self.path):
             return int(self._reader.pragma("data_version"))

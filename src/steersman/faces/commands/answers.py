@@ -1,0 +1,154 @@
+"""`approve`, `rework`, `reject`, `answer`: a person answers a gate, once; the loser of a race is told."""
+
+from typing import Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.deck import Deck, verb
+from steersman.faces.speech import insider
+from steersman.faces.voyage import spoken
+from steersman.ports.journal import Gate
+
+_gate = click.argument("gate", metavar="RUN_OR_GATE")
+_reason = click.option("--reason", default="", help="Why; it stays on tape.")
+_digest = click.option(
+    "--digest", default="", help="Answer only if this is what the gate is about: the digest you looked at."
+)
+
+
+@verb("approve", "steersman approve 261116-abc", 'steersman approve 261116-abc --reason "looks right"')
+@_gate
+@_reason
+@_digest
+def approve(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
+    """Answer a gate: yes. The run is then driven on until it parks or ends."""
+    return _answered(deck, gate, "approve", digest, reason=reason)
+
+
+@verb("rework", 'steersman rework 261116-abc "keep the old function as an alias"')
+@_gate
+@click.argument("text")
+@_reason
+@_digest
+def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str) -> int:
+    """Answer a gate: again, and TEXT is what to change."""
+    found = open_gate(deck, gate)
+    ref = deck.bridge.text(found.run, _some(text))
+    return _answered(deck, gate, "rework", digest, reason=reason, text=ref)
+
+
+@verb(
+    "reject",
+    "steersman reject 261116-abc",
+    'steersman reject 261116-abc --reason "we do not want this"',
+    exits="0 the run has stopped as asked · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble",
+)
+@_gate
+@_reason
+@_digest
+def reject(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
+    """Answer a gate: no. The run ends without approval."""
+    return _answered(deck, gate, "reject", digest, reason=reason)
+
+
+@verb(
+    "answer",
+    "steersman answer 261116-abc raise --tokens 2000000",
+    "steersman answer 261116-abc raise --usd 12.50 --hours 8",
+    "steersman answer 261116-abc stop",
+)
+@_gate
+@click.argument("choice")
+@click.option("--usd", default=None, metavar="N", help="The new limit in dollars.")
+@click.option("--tokens", type=click.IntRange(1), default=None, help="The new limit of tokens.")
+@click.option("--turns", type=click.IntRange(1), default=None, help="The new limit of agent calls.")
+@click.option("--hours", default=None, metavar="N", help="The new limit of working time.")
+@_reason
+@_digest
+def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str, **limits: Any) -> int:
+    """Answer a gate with one of its own CHOICEs. A budget gate takes `raise`, with at least one new limit, or `stop`."""
+    given = _limits(limits)
+    if choice == "raise" and not given:
+        raise UserError("raise what? give the new limit: --usd, --tokens, --turns or --hours")
+    if choice != "raise" and given:
+        raise UserError(f"limits go with `raise`, not with `{choice}`")
+    return _answered(deck, gate, choice, digest, reason=reason, **({"limits": given} if given else {}))
+
+
+def open_gate(deck: Deck, name: str) -> Gate:
+    """An open gate by its id, or the only one of a run; who comes too late is told who was first."""
+    journal = deck.bridge.world.journal
+    run = deck.bridge.find(name.split(":", 1)[0])
+    if any(not g.answer for g in journal.gates(run)) and (":" not in name or journal.gate(name) is not None):
+        return deck.bridge.gate(name if ":" in name else run)
+    raise _LateError(f"{_last_word(deck, run, name)}: see `{deck.me} why {run}`")
+
+
+class _LateError(UserError):
+    """There is nothing to answer."""
+
+    exit_code = 4
+
+
+def _last_word(deck: Deck, run: str, name: str) -> str:
+    waits = next((g for g in deck.bridge.world.journal.gates(run) if g.answer and name in (run, g.id)), None)
+    if waits is not None:
+        return f"gate {waits.id} was answered already: {waits.person} has answered {waits.answer}"
+    from steersman.kernel.tape import read
+    from steersman.views.status import person
+
+    entries = [read(body) for _, body, _ in deck.bridge.world.journal.rows(run)]
+    asked = {
+        i.id for e in entries for i in e.planned if i.kind == "gate" and name in (run, i.id, run[: len(name)])
+    }
+    for e in reversed(entries):
+        if e.cause in asked:
+            choice = e.data.get("choice", "") if isinstance(e.data, dict) else ""
+            return f"gate {e.cause} was answered already: {person(e.actor)} has answered {choice} (entry {e.seq})"
+    return f"run {run} asks nothing now"
+
+
+def _answered(deck: Deck, name: str, choice: str, digest: str, **more: Any) -> int:
+    found = open_gate(deck, name)
+    refused = insider(deck, found.run, choice)
+    if refused is not None:
+        return refused
+    told = {key: value for key, value in more.items() if value}
+    posted = deck.bridge.answer(found, choice, deck.person, digest=digest, **told)
+    deck.say(f"{deck.person}: {choice} · gate {found.id}")
+    return spoken(deck, found.run, posted, wanted_end=_ends(found, choice))
+
+
+def _ends(gate: Gate, choice: str) -> bool:
+    """Whether the answer asks the run to stop: then its stopping is what was wanted."""
+    return choice == "stop" or (choice == "reject" and gate.job != "merge")
+
+
+def _limits(given: dict[str, Any]) -> dict[str, int]:
+    limits: dict[str, int] = {name: given[name] for name in ("tokens", "turns") if given[name] is not None}
+    if given["usd"] is not None:
+        limits["micro_usd"] = _amount(given["usd"], "--usd", 1_000_000)
+    if given["hours"] is not None:
+        limits["ms"] = _amount(given["hours"], "--hours", 3_600_000)
+    return limits
+
+
+def _amount(words: str, option: str, units: int) -> int:
+    from decimal import ROUND_CEILING, Decimal, InvalidOperation
+
+    try:
+        exact = Decimal(words) * units
+        if not exact.is_finite() or exact <= 0 or exact >= 2**53:
+            raise InvalidOperation  # noqa: TRY301  told like any other number that is none
+    except InvalidOperation:
+        raise UserError(
+            f"{option} {words!r} is not an amount above 0: write {option} 8 or {option} 0.5"
+        ) from None
+    return int(exact.to_integral_value(ROUND_CEILING))
+
+
+def _some(text: str) -> str:
+    if not text.strip():
+        raise UserError('rework needs words: steersman rework RUN "what to change"')
+    return text

@@ -1,0 +1,185 @@
+"""`steersman audit …`: questions to a tape. Only `prune` changes anything, and only what is over."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from steersman.errors import UserError
+from steersman.faces.cli import Lazy
+from steersman.faces.deck import DONE, STORE, Deck, verb
+
+if TYPE_CHECKING:
+    from steersman.runtime.audit import Verdict
+
+HERE = "audit"
+KNOWN = {
+    "tape": (f"{HERE}:tape", "The entries of a run, one a line."),
+    "verify": (f"{HERE}:verify", "Hold tape, state, texts and anchors against each other."),
+    "replay": (f"{HERE}:replay", "Decide every recorded step again."),
+    "anchor": (f"{HERE}:anchor", "Sign the tape as it is now, outside the store."),
+    "prune": (f"{HERE}:prune", "Drop the texts of a run that is over; hashes stay."),
+    "export": (f"{HERE}:export", "A run as lines that need no steersman to be checked."),
+}
+EXITS = "0 everything fits · 2 wrong usage · 5 the tape or the store does not fit"
+_run = click.argument("run")
+
+
+@click.group("audit", cls=Lazy, known=KNOWN, no_args_is_help=False, epilog=f"Exit codes: {EXITS}")
+def audit() -> None:
+    """The tape: read, verify, replay, anchor, prune, export."""
+
+
+@verb(
+    "tape",
+    "steersman audit tape 261116-abc",
+    "steersman audit tape 261116-abc --after 20 --json",
+    exits=EXITS,
+)
+@_run
+@click.option("--after", type=click.IntRange(0), default=0, help="Only entries after this one.")
+def tape(deck: Deck, *, run: str, after: int) -> int:
+    """The entries of RUN, one a line; with --json one JSON object a line."""
+    from steersman.kernel.replay import Bad
+    from steersman.runtime.audit import tape as entries_of
+
+    for link in entries_of(deck.journal, _found(deck, run)):
+        if isinstance(link, Bad):
+            deck.warn(f"the tape cannot be read from entry {link.seq} on: {link.why}", fg="red")
+            return STORE
+        if link[0].seq > after:
+            deck.tell({**msgspec.to_builtins(link[0]), "hash": link[1]})
+            deck.say(_line(link[0], link[1]))
+    return DONE
+
+
+def _line(e: Any, hash_: str) -> str:
+    from steersman.views.moments import stamp
+
+    way = f"{e.source or '·'} → {e.to}" if e.to and not e.stay else e.to or e.source or ""
+    yes = [name for name, answer in e.guards.items() if answer]
+    no = [name for name, answer in e.guards.items() if not answer]
+    parts = [
+        f"{e.seq:4}  {stamp(e.at)}  {e.kind:15} {way:20} {e.event}",
+        f"by {e.actor}" if e.actor != "steersman" else "",
+        f"yes: {', '.join(yes)}" if yes else "",
+        f"no: {', '.join(no)}" if no else "",
+        f"retry {e.retry.retry_count} ({e.retry.retry_reason})" if e.retry else "",
+        f"why: {e.why}" if e.why else "",
+        "late" if e.late else "",
+        hash_[:12],
+    ]
+    return "  ".join(p for p in parts if p)
+
+
+@verb("verify", "steersman audit verify 261116-abc", "steersman audit verify   # every run", exits=EXITS)
+@click.argument("run", required=False)
+def verify(deck: Deck, *, run: str | None) -> int:
+    """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run) against each other."""
+    from steersman.runtime.audit import audited
+
+    runs = [_found(deck, run)] if run else [h.run for h in deck.bridge.world.journal.heads(limit=1_000_000)]
+    verdicts = [audited(deck.bridge.world, name) for name in sorted(runs)]
+    deck.tell(verdicts[0] if run else verdicts)
+    for verdict in verdicts:
+        _told(deck, verdict)
+    return DONE if all(v.ok for v in verdicts) else STORE
+
+
+def _told(deck: Deck, v: "Verdict") -> None:
+    if v.ok:
+        by = "and an anchor agrees" if v.anchored else "but no anchor says how long it was"
+        deck.say(f"run {v.run}: {v.entries} entries, all fit, {by}", fg="green")
+    else:
+        where = f", first at entry {v.first_bad}" if v.first_bad is not None else ""
+        deck.say(f"run {v.run}: does not fit{where}", fg="red", bold=True)
+    for problem in v.problems:
+        deck.say(f"  {problem}")
+    for unseen in v.unseen:
+        deck.say(f"  cannot be seen: {unseen}")
+
+
+@verb("replay", "steersman audit replay 261116-abc", exits=EXITS)
+@_run
+def replay(deck: Deck, *, run: str) -> int:
+    """Decide every recorded step of RUN again; what another version of the machine decided is said to be so."""
+    from steersman.runtime.audit import replay as replayed
+
+    found = _found(deck, run)
+    head = deck.bridge.head(found)
+    m = deck.helm.machines().get(head.machine)
+    if m is None:
+        raise UserError(f"run {found} needs machine {head.machine}, which is not installed here")
+    r = replayed(deck.bridge.world.journal, m, found)
+    deck.tell(r)
+    deck.say(
+        f"run {found}: {r.same} decided the same again, {r.different} differently, {r.other_version} by another version"
+    )
+    for d in r.decisions:
+        deck.say(f"  entry {d.seq}: {d.verdict} {d.detail}")
+    if r.bad is not None:
+        deck.say(f"  the tape cannot be read from entry {r.bad.seq} on: {r.bad.why}", fg="red")
+    return DONE if not r.different and r.bad is None else STORE
+
+
+@verb(
+    "anchor", "steersman audit anchor 261116-abc", "steersman audit anchor 261116-abc --to git", exits=EXITS
+)
+@_run
+@click.option("--to", "where", default="file", show_default=True, help="file, git, or command.")
+def anchor(deck: Deck, *, run: str, where: str) -> None:
+    """Sign the tape of RUN as it is now and keep the statement outside the store."""
+    from steersman.runtime.audit import anchor as keep
+
+    made = keep(deck.bridge.world, _found(deck, run), where)
+    deck.tell(made)
+    deck.say(f"run {made.run}: entry {made.seq} with hash {made.hash[:12]}… is anchored ({where})")
+
+
+@verb("prune", 'steersman audit prune 261116-abc --reason "a year old" --yes', exits=EXITS)
+@_run
+@click.option("--reason", default="", help="Why; it stays on tape.")
+@click.option("--yes", is_flag=True, help="Do not ask: the texts cannot be had back.")
+def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> None:
+    """Drop prompts, replies, output and diffs of RUN and its children; entries, hashes and state stay."""
+    from steersman.runtime.audit import prune as drop
+
+    found = _found(deck, run)
+    if not yes and not click.confirm(
+        f"drop all texts of run {found} and its children? They cannot be had back"
+    ):
+        raise UserError("nothing was dropped")
+    done = drop(deck.bridge.world, found, deck.person, reason)
+    deck.tell(done)
+    deck.say(f"run {done.run}: {done.payloads} texts dropped, entry {done.seq} says so")
+
+
+@verb(
+    "export",
+    "steersman audit export 261116-abc --out run.jsonl",
+    "steersman audit export 261116-abc --payloads",
+    exits=EXITS,
+)
+@_run
+@click.option("--payloads", is_flag=True, help="With all texts and the key that names them.")
+@click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
+def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
+    """RUN as lines of canonical JSON (with or without --json) that need no steersman to be checked."""
+    from steersman.runtime.audit import export as lines_of
+    from steersman.runtime.audit import kept_anchors
+
+    found = _found(deck, run)
+    world = deck.bridge.world
+    lines = lines_of(world.journal, found, payloads=payloads, anchors=kept_anchors(world, found))
+    try:
+        with click.open_file(out or "-", "wb") as file:
+            for line in lines:
+                file.write(line + b"\n")
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
+    if out:
+        deck.warn(f"written to {out}")
+
+
+def _found(deck: Deck, run: str) -> str:
+    return deck.bridge.find(run)

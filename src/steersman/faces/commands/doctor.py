@@ -1,0 +1,159 @@
+"""`steersman doctor`: looks at the surroundings and says how to mend them. It changes nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from steersman.errors import JournalError, SteersmanError
+from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
+from steersman.views.moments import span
+
+ROOM = 200 * 1024 * 1024
+OLDEST_GIT = (2, 38)
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing looked at."""
+
+    what: str
+    ok: bool
+    told: str
+    fix: str = ""
+    store: bool = False
+
+
+@verb(
+    "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
+)
+def doctor(deck: Deck) -> int:
+    """Check Python, git, SQLite, store, disk, steersman.toml, agents, runs put aside and overdue timers."""
+    deck.quiet = True
+    looks: tuple[Callable[[Deck], Iterator[Finding]], ...] = (
+        _python,
+        _git,
+        _disk,
+        _config,
+        _agents,
+        _store,
+        _runs,
+    )
+    found = [f for look in looks for f in look(deck)]
+    deck.tell(found)
+    for f in found:
+        deck.say(f"{'ok  ' if f.ok else 'MEND'}  {f.what}: {f.told}", fg=None if f.ok else "red")
+        if f.fix and not f.ok:
+            deck.say(f"      {f.fix}")
+    if any(f.store and not f.ok for f in found):
+        return STORE
+    return ENDED if any(not f.ok for f in found) else DONE
+
+
+def _python(_deck: Deck) -> Iterator[Finding]:
+    told = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", sys.version_info >= (3, 11), told, "install Python 3.11 or newer")
+
+
+def _git(_deck: Deck) -> Iterator[Finding]:
+    try:
+        said = subprocess.run(
+            ["git", "version"], capture_output=True, check=False, timeout=10
+        ).stdout.decode()
+    except (OSError, subprocess.TimeoutExpired):
+        yield Finding("git", ok=False, told="not found on PATH", fix="install git 2.38 or newer")
+        return
+    numbers = [int(n) for n in said.split()[2].split(".")[:2] if n.isdigit()] if len(said.split()) > 2 else []
+    yield Finding("git", tuple(numbers) >= OLDEST_GIT, said.strip(), "install git 2.38 or newer")
+
+
+def _disk(deck: Deck) -> Iterator[Finding]:
+    place = str(deck.helm.state_dir(deck.project))
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    free = shutil.disk_usage(place).free
+    fix = "make room: what is acknowledged has to fit"
+    yield Finding("disk", free >= ROOM, f"{free // 2**20} MB free at {place}", fix)
+    writable = os.access(place, os.W_OK)
+    told = "can be written" if writable else "cannot be written"
+    yield Finding(
+        "state directory", writable, f"{place} {told}", "check who owns it, or set XDG_STATE_HOME", store=True
+    )
+
+
+def _config(deck: Deck) -> Iterator[Finding]:
+    try:
+        loaded = deck.helm.load_config(deck.project)
+    except SteersmanError as error:
+        yield Finding("steersman.toml", ok=False, told=str(error), fix="mend the lines named above")
+        return
+    if loaded.path is None:
+        yield Finding("steersman.toml", ok=False, told="not there", fix=f"{deck.me} init")
+        return
+    yield Finding("steersman.toml", ok=True, told=str(loaded.path))
+    checks = loaded.config.checks
+    yield Finding(
+        "checks",
+        bool(checks),
+        f"{len(checks)} under [checks]",
+        "add one under [checks]: without evidence nothing is approved",
+    )
+
+
+def _agents(deck: Deck) -> Iterator[Finding]:
+    from steersman.faces.outlook import problems
+
+    try:
+        config = deck.helm.load_config(deck.project).config
+    except SteersmanError:
+        return
+    for m in deck.helm.machines().values():
+        found = problems(deck, m, config)
+        yield Finding(
+            f"crew of {m.name}", not found, "; ".join(found) or "everybody can be called", "see above"
+        )
+
+
+def _store(deck: Deck) -> Iterator[Finding]:
+    yield Finding("sqlite", ok=True, told=deck.helm.sqlite_version())
+    if not deck.has_store():
+        yield Finding("store", ok=True, told="nothing has been run here yet")
+        return
+    try:
+        damage = deck.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
+    except JournalError as error:
+        yield Finding("store", ok=False, told=str(error), fix="restore it from a backup", store=True)
+        return
+    fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
+    yield Finding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+
+
+def _runs(deck: Deck) -> Iterator[Finding]:
+    if not deck.has_store():
+        return
+    try:
+        journal = deck.journal
+        aside, now = journal.quarantined(), _now()
+        due = [h for h in journal.due(now) if not deck.helm.owner(deck.top, h.run)]
+    except JournalError:
+        return
+    for run, why in aside.items():
+        yield Finding(
+            f"run {run}", ok=False, told=f"put aside: {why}", fix=f"{deck.me} audit verify {run}", store=True
+        )
+    for head in due:
+        late = span(now - (head.due or now))
+        yield Finding(
+            f"run {head.run}",
+            ok=False,
+            told=f"{late} overdue and nobody drives it",
+            fix=f"{deck.me} resume {head.run}",
+        )
+
+
+def _now() -> int:
+    import time
+
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,41 @@
+"""`steersman gates`: what waits for a person's answer."""
+
+import click
+import msgspec
+
+from steersman.faces.deck import Deck, verb
+from steersman.views.gates import asked, commands, question
+
+
+@verb(
+    "gates",
+    "steersman gates",
+    "steersman gates 261116-abc --full",
+    exits="0 done · 2 wrong usage · 5 store trouble",
+)
+@click.argument("run", required=False)
+@click.option("--full", is_flag=True, help="The whole texts the gate is about.")
+def gates(deck: Deck, *, run: str | None, full: bool) -> None:
+    """What waits for a person's answer, with the commands that answer; of RUN, or of all runs."""
+    if not run and not deck.has_store():
+        deck.tell([])
+        deck.say("nothing waits for you")
+        return
+    found = deck.bridge.find(run) if run else None
+    waiting = [g for g in deck.bridge.world.journal.gates(found) if not g.answer]
+    deck.tell(
+        [
+            {**msgspec.to_builtins(g), "question": question(g), "commands": commands(g, deck.me)}
+            for g in waiting
+        ]
+    )
+    if not waiting:
+        deck.say("nothing waits for you")
+    for gate in waiting:
+        from steersman.runtime.projections import reading
+
+        text = reading(deck.bridge.live(gate.run)) if run else (lambda _: "")
+        deck.say(f"run {gate.run} · {deck.bridge.head(gate.run).title}", bold=True)
+        for line in asked(gate, text, deck.me, full=full):
+            deck.say(line)
+        deck.say()

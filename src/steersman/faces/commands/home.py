@@ -1,0 +1,47 @@
+"""Plain `steersman`: what waits for you, what can be resumed, what next."""
+
+import time
+
+from steersman.faces.deck import Deck, verb
+from steersman.views.gates import question
+from steersman.views.listing import listing
+
+LAST = 5
+
+
+@verb("home", "steersman")
+def home(deck: Deck) -> None:
+    """What waits for you, what can be resumed, what next."""
+    if not deck.has_store():
+        _welcome(deck)
+        return
+    journal = deck.journal
+    waiting = [g for g in journal.gates() if not g.answer]
+    heads = journal.heads(unfinished=True)
+    idle = [h for h in heads if h.status == "working" and not deck.helm.owner(deck.top, h.run)]
+    busy = [h for h in heads if h.status == "working" and h not in idle]
+    _list(deck, "waits for you:", [f"{g.run}  {question(g)}   {deck.me} gates {g.run}" for g in waiting])
+    _list(deck, "can go on:", [f"{h.run}  {h.state}  {h.title}   {deck.me} resume {h.run}" for h in idle])
+    _list(deck, "at work:", [f"{h.run}  {h.state}  {h.title}   {deck.me} watch {h.run}" for h in busy])
+    last = [h for h in journal.heads(limit=50) if not h.parent][:LAST]
+    _list(deck, "last runs:", listing(last, journal.quarantined(), time.time_ns() // 1_000_000)[1:])
+    deck.say(f'next: {deck.me} run "what to do" · {deck.me} runs · {deck.me} --help')
+
+
+def _list(deck: Deck, title: str, lines: list[str]) -> None:
+    if lines:
+        deck.say(title, bold=True)
+        for line in lines:
+            deck.say(f"  {line}")
+        deck.say()
+
+
+def _welcome(deck: Deck) -> None:
+    deck.say(f"nothing has been run in {deck.top} yet.", bold=True)
+    for command, what in (
+        ("demo", "a whole run on a throw-away repository, in seconds"),
+        ("init", "find this project's checks and write steersman.toml"),
+        ('run "what to do"', "give the crew a task"),
+        ("--help", "everything else"),
+    ):
+        deck.say(f"  {f'{deck.me} {command}':38}  {what}")

@@ -1,0 +1,94 @@
+"""`steersman init`: finds the project's checks, proves each by running it, writes steersman.toml."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from steersman.contracts.commands import Command, CommandResult
+from steersman.errors import UserError
+from steersman.faces.deck import DONE, Deck, verb
+
+NAME = "steersman.toml"
+ROLES = ("coder", "reviewer", "tester")
+SECONDS = 600
+
+
+@verb(
+    "init",
+    "steersman init",
+    "steersman init --force",
+    "steersman init --script crew.yaml   # a scripted crew, for trying things out",
+    exits="0 written · 2 wrong usage · 4 refused: the file is there already",
+)
+@click.option("--force", is_flag=True, help="Write over a steersman.toml that is there.")
+@click.option("--script", metavar="FILE", default=None, help="Let a scripted crew play every role.")
+@click.option("--seconds", type=click.IntRange(1), default=SECONDS, show_default=True, help="For each check.")
+def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
+    """Find the project's checks, prove each by running it, and write steersman.toml."""
+    path = deck.project / NAME
+    if path.exists() and not force:
+        raise _ThereError(f"{path} is there already: look at it, or write over it with --force")
+    found = dict(deck.helm.detect_checks(deck.project))
+    proven = asyncio.run(_prove(deck, found, seconds))
+    kept = {name: found[name] for name, r in proven.items() if r.exit_code is not None}
+    roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else {}
+    _write(path, deck.helm.render_config(checks=kept, roles=roles))
+    deck.tell(
+        {"file": str(path), "checks": {n: _plain(found[n], r) for n, r in proven.items()}, "exit_code": DONE}
+    )
+    _tell(deck, path, proven, kept, bool(roles))
+    return DONE
+
+
+class _ThereError(UserError):
+    """Nothing was written."""
+
+    exit_code = 4
+
+
+async def _prove(deck: Deck, checks: dict[str, Any], seconds: int) -> dict[str, CommandResult]:
+    from steersman.contracts.config import Config
+
+    world = deck.helm.open_world(deck.project, journal=None)
+    commands = world.commands(Config(checks=checks))
+    results = {}
+    for name, argv in checks.items():
+        deck.say(f"running {name}: {' '.join(argv)}")
+        results[name] = await commands.run(Command(name, tuple(argv)), str(deck.project), "init:1", seconds)
+    return results
+
+
+def _plain(argv: Any, r: CommandResult) -> dict[str, Any]:
+    return {
+        "argv": list(argv),
+        "verdict": r.verdict,
+        "exit_code": r.exit_code,
+        "tests": r.tests,
+        "reason": r.reason,
+    }
+
+
+def _write(path: Path, words: str) -> None:
+    try:
+        path.write_text(words, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
+
+
+def _tell(deck: Deck, path: Path, proven: dict[str, CommandResult], kept: dict[str, Any], crew: bool) -> None:
+    for name, r in proven.items():
+        tests = f", {r.tests} tests" if r.tests is not None else ""
+        left = "" if name in kept else f"; left out: {r.reason}"
+        deck.say(f"  {name}: {r.verdict}{tests}{left}", fg="green" if r.verdict == "passed" else "yellow")
+    if not kept:
+        deck.say(
+            "no check was found: add one under [checks], for without evidence nothing is approved",
+            fg="yellow",
+        )
+    deck.say(f"written: {path}")
+    if not crew:
+        deck.say(
+            "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
+        )

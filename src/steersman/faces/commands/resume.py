@@ -1,0 +1,74 @@
+"""`resume` and `fork`: driving on from the end of a tape, or from any entry of it in a run of its own."""
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.deck import WAITING, Deck, verb
+from steersman.faces.voyage import background, drive_on
+
+
+@verb("resume", "steersman resume", "steersman resume 261116-abc", "steersman resume 261116-abc --take-over")
+@click.argument("run", required=False)
+@click.option(
+    "--take-over", is_flag=True, help="From an owner that is stopped or hangs: its later writes are void."
+)
+@click.option("--detach", is_flag=True, help="Drive it in the background.")
+def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int:
+    """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
+    found = deck.bridge.find(run) if run else _only(deck)
+    if not found:
+        return WAITING
+    if detach:
+        log = background(deck, found)
+        deck.say(f"run {found} goes on in the background, log in {log}: {deck.me} watch {found}")
+        deck.tell({"run": found, "log": log, "exit_code": 0})
+        return 0
+    return drive_on(deck, found, take_over=take_over)
+
+
+def _only(deck: Deck) -> str:
+    runs = [
+        h
+        for h in deck.bridge.resumable()
+        if h.status == "working" or deck.bridge.world.journal.pending(h.run)
+    ]
+    now = deck.bridge.world.clock.now()
+    runs += [h for h in deck.bridge.resumable() if h.due is not None and h.due <= now and h not in runs]
+    if not runs:
+        raise UserError(f"no run can go on by itself now: see `{deck.me} gates` and `{deck.me} runs`")
+    if len(runs) == 1:
+        return runs[0].run
+    deck.say("several runs can go on; name one:")
+    for head in runs:
+        deck.say(f"  {deck.me} resume {head.run}    {head.state} · {head.title}")
+    deck.tell([{"run": h.run, "state": h.state, "title": h.title} for h in runs])
+    return ""
+
+
+@verb(
+    "fork",
+    "steersman fork 261116-abc --at 12",
+    "steersman audit tape 261116-abc   # the entries to choose from",
+)
+@click.argument("run")
+@click.option(
+    "--at", type=click.IntRange(1), default=None, help="The entry to start from (default: the last)."
+)
+@click.option("--hold", is_flag=True, help="Make the new run, but do not drive it yet.")
+def fork(deck: Deck, *, run: str, at: int | None, hold: bool) -> int:
+    """Start a new run as RUN was after one of its entries, with its tree. The old one is left alone."""
+    import asyncio
+
+    from steersman.faces.speech import insider
+
+    found = deck.bridge.find(run)
+    refused = insider(deck, found, "fork")
+    if refused is not None:
+        return refused
+    new = asyncio.run(deck.bridge.fork(found, at or deck.bridge.head(found).seq, deck.person))
+    deck.say(f"run {new} begins as {found} was after entry {at or deck.bridge.head(found).seq}")
+    if hold:
+        deck.say(f"  {deck.me} resume {new}")
+        deck.tell({"run": new, "from": found, "exit_code": 0})
+        return 0
+    return drive_on(deck, new)

@@ -1,0 +1,99 @@
+"""`steersman run`: a task for the crew. **Invariant:** there is no flag that approves."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.errors import UserError
+from steersman.faces.deck import DONE, Deck, verb
+
+if TYPE_CHECKING:
+    from steersman.runtime.start import Order
+
+
+@verb(
+    "run",
+    'steersman run "Add a --verbose flag"',
+    'steersman run "Fix the rounding bug" --mode implementation --max-iterations 5',
+    'steersman run "Rewrite the parser" --dry',
+    'steersman run "Port the tests" --detach',
+)
+@click.argument("task")
+@click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
+              help="Discuss a proposal first and wait for your word, or go straight to work.")  # fmt: skip
+@click.option(
+    "--as",
+    "machine",
+    default="roundtable",
+    show_default=True,
+    metavar="MACHINE",
+    help="Which machine drives it.",
+)
+@click.option(
+    "--max-iterations",
+    type=click.IntRange(1, 50),
+    default=None,
+    help="Rounds (default: steersman.toml, else 3).",
+)
+@click.option(
+    "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
+)
+@click.option("--detach", is_flag=True, help="Create the run, drive it in the background, return at once.")
+@click.option(
+    "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
+)
+def run(
+    deck: Deck, *, task: str, machine: str, dry: bool, detach: bool, unattended: bool, **given: Any
+) -> int:
+    """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
+    if not task.strip():
+        raise UserError('a run needs a task: steersman run "what to do"')
+    config = deck.helm.load_config(deck.project).config
+    options = {name: value for name, value in given.items() if value is not None}
+    if dry:
+        from steersman.faces.outlook import show_outlook
+
+        return show_outlook(deck, machine, config, options)
+    from steersman.faces.outlook import machine_named, ready_alone
+    from steersman.runtime.start import Order
+
+    machine_named(deck, machine)
+    order = Order(machine, task, deck.person, config, options)
+    if unattended:
+        ready_alone(deck, machine, config, options)
+    deck.new_bridge()
+    _dirty(deck, config)
+    return _detached(deck, order) if detach else _watched(deck, order)
+
+
+def _dirty(deck: Deck, config: Any) -> None:
+    """Uncommitted work is left alone, and said to be."""
+    workspace = deck.bridge.world.workspace(config)
+    problem = workspace.problem()
+    if problem:
+        raise UserError(problem)
+    base = workspace.base(config.base or None)
+    if base.dirty:
+        deck.warn(
+            f"note: your checkout has uncommitted changes; the run starts from commit {base.commit[:12]} without them",
+            fg="yellow",
+        )
+
+
+def _watched(deck: Deck, order: "Order") -> int:
+    from steersman.faces.voyage import launch
+
+    return launch(deck, order)
+
+
+def _detached(deck: Deck, order: "Order") -> int:
+    from steersman.faces.voyage import background
+
+    _, lock, live = asyncio.run(deck.bridge.start(order))
+    lock.release()
+    log = background(deck, live.run)
+    deck.say(f"{live.run}")
+    deck.say(f"goes on in the background, log in {log}: {deck.me} watch {live.run}")
+    deck.tell({"run": live.run, "log": log, "exit_code": DONE})
+    return DONE

@@ -1,0 +1,31 @@
+"""`steersman why`: what a run waits for and what would move it."""
+
+import click
+
+from steersman.faces.deck import Deck, verb
+
+
+@verb("why", "steersman why 261116-abc", exits="0 done · 2 wrong usage · 5 store trouble")
+@click.argument("run")
+def why(deck: Deck, *, run: str) -> None:
+    """What RUN waits for and what would move it, with the commands to type."""
+    from steersman.views.why import lines
+    from steersman.views.why import why as reasons_of
+
+    world = deck.bridge.world
+    found = deck.bridge.find(run)
+    live = deck.bridge.live(found)
+    reasons = reasons_of(
+        live.machine,
+        live.snapshot,
+        gates=world.journal.gates(found),
+        pending=len(world.journal.pending(found)),
+        owner=world.locks.owner(found),
+        now=world.clock.now(),
+        me=deck.me,
+    )
+    head = live.head()
+    deck.tell({"run": found, "state": head.state, "status": head.status, "reasons": reasons})
+    deck.say(f"run {found} is in {head.state}, {head.status}: {live.machine.states[head.state].meaning}")
+    for line, urgent in lines(reasons):
+        deck.say(line, fg="red" if urgent else None)

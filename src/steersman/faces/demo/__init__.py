@@ -1,0 +1,1 @@
+"""The demo's project and crew, as files that people may read."""

@@ -1,0 +1,81 @@
+"""What a person sees while a run is driven: lines, a live pane, or nothing for programs.
+
+**Invariant:** a screen only shows; it never answers for anybody.
+"""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from steersman.faces.deck import Deck, is_terminal
+from steersman.kernel.tape import Entry, Sealed
+from steersman.runtime.live import Live
+from steersman.views.screen import step
+from steersman.views.status import Status
+
+
+class Screen(Protocol):
+    """Follows a drive."""
+
+    keys: bool  # whether single keys are read while it is up
+
+    def watch(self, live: Live, entries: Sequence[Sealed]) -> None: ...
+    def follow(self, run: str) -> None: ...
+    def show(self, status: Status, entries: Sequence[Entry]) -> None: ...
+    def note(self, text: str) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Lines:
+    """One plain line a step; with --json nothing at all."""
+
+    keys = False
+
+    def __init__(self, deck: Deck) -> None:
+        self._deck = deck
+        self._shown = 0  # the last entry that has its line
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def follow(self, run: str) -> None:
+        self._deck.say(f"run {run}")
+
+    def watch(self, live: Live, entries: Sequence[Sealed]) -> None:  # noqa: ARG002  the driver's own call
+        for sealed in entries:
+            self._line(sealed.entry)
+
+    def show(self, status: Status, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
+        for entry in entries:
+            if entry.seq > self._shown:
+                self._line(entry)
+
+    def _line(self, entry: Entry) -> None:
+        """One entry, where it says something to a person."""
+        self._shown = entry.seq
+        told = step(entry)
+        if told is not None:
+            clock = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
+            self._deck.say(f"{clock}  {told}")
+
+    def note(self, text: str) -> None:
+        self._deck.warn(text)
+
+
+KEYS = "d detach · a abort · Ctrl-C stop, twice to abort"
+
+
+def screen_for(deck: Deck, *, keys: str = KEYS) -> Screen:
+    """A live pane in a terminal, lines elsewhere; `keys` is what it says about the keyboard."""
+    if is_terminal() and not deck.as_json and not deck.mute:
+        from steersman.faces.pane import Pane
+
+        return Pane(deck, keys=keys)
+    return Lines(deck)

@@ -1,0 +1,220 @@
+"""Drives a run in front of a person: a screen, single keys, Ctrl-C, and what is said when it ends or parks.
+
+Ctrl-C lets go of the run as it is; a second one aborts it. SIGTERM and SIGHUP let go as well.
+**Invariant:** nothing here answers a gate.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from steersman.faces.deck import DONE, ENDED, REFUSED, WAITING, Deck
+from steersman.faces.screens import Screen, screen_for
+from steersman.kernel.definition import Origin
+from steersman.ports.journal import Head
+from steersman.runtime.drive import Driver
+
+if TYPE_CHECKING:
+    from steersman.runtime.start import Order
+
+LINGER = 1.0  # seconds after Ctrl-C in which a second one still aborts
+Go = Callable[[Driver], Awaitable[Any]]
+
+
+class Hands:
+    """The person's hands while a run is driven."""
+
+    def __init__(self, deck: Deck, screen: Screen, run: str, driver: Driver) -> None:
+        self._deck, self._screen, self._run, self._driver = deck, screen, run, driver
+        self._first: float | None = None
+        self._twice = asyncio.Event()
+        self.detach = False
+
+    @property
+    def abort(self) -> bool:
+        """Whether the person wants the run to end."""
+        return self._twice.is_set()
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        if self._first is None:
+            self._first = asyncio.get_running_loop().time()
+            self._driver.stop()
+            self._screen.note("stopping; nothing is lost. Ctrl-C again aborts the run")
+        else:
+            self._twice.set()
+
+    def let_go(self) -> None:
+        """SIGTERM, or the terminal is gone."""
+        self._driver.stop()
+
+    def key(self) -> None:
+        """A single key."""
+        match os.read(sys.stdin.fileno(), 1):
+            case b"d":
+                self.detach = True
+                self._driver.stop()
+            case b"a":
+                self._deck.bridge.abort(self._run, self._deck.person, "key a")
+                self._screen.note("aborting")
+
+    async def linger(self) -> None:
+        """Leaves a moment for the second Ctrl-C."""
+        if self._first is not None:
+            left = self._first + LINGER - asyncio.get_running_loop().time()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._twice.wait(), max(left, 0.01))
+
+
+@contextlib.contextmanager
+def _held(hands: Hands, *, keys: bool) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, hands.interrupt)
+    loop.add_signal_handler(signal.SIGTERM, hands.let_go)
+    loop.add_signal_handler(signal.SIGHUP, hands.let_go)
+    with contextlib.ExitStack() as stack:
+        if keys and sys.stdin.isatty():
+            stack.enter_context(_cbreak(loop, hands))
+        yield
+
+
+@contextlib.contextmanager
+def _cbreak(loop: asyncio.AbstractEventLoop, hands: Hands) -> Iterator[None]:
+    import termios
+    import tty
+
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    tty.setcbreak(fd)
+    loop.add_reader(fd, hands.key)
+    try:
+        yield
+    finally:
+        loop.remove_reader(fd)
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) -> Any:
+    """Drives with hands on: `go` does the driving, an abort or a detachment is carried out afterwards."""
+    hands = Hands(deck, screen, run, driver)
+    with screen, _held(hands, keys=screen.keys):
+        result = await go(driver)
+        await hands.linger()
+        if hands.abort:
+            posted = deck.bridge.abort(run, deck.person, "Ctrl-C twice")
+            await deck.bridge.settle(run, posted, screen.watch)
+    if hands.detach:
+        background(deck, run)
+        deck.say(f"run {run} goes on in the background: {deck.me} watch {run}")
+    return result
+
+
+def launch(deck: Deck, order: "Order") -> int:
+    """A new run, driven until it parks or ends."""
+    screen = screen_for(deck)
+
+    async def voyage() -> str:
+        driver, lock, live = await deck.bridge.start(order, screen.watch)
+        screen.follow(live.run)
+        screen.watch(live, live.made.entries if live.made else ())
+
+        async def go(driver: Driver) -> Head:
+            return await driver.drive(live.run, held=lock, live=live)
+
+        await steered(deck, screen, live.run, driver, go)
+        return live.run
+
+    return ended(deck, asyncio.run(voyage()))
+
+
+def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:
+    """A run that is there, driven on until it parks or ends."""
+    screen = screen_for(deck)
+    screen.follow(run)
+
+    async def go(driver: Driver) -> Head:
+        return await driver.drive(run, take_over=take_over)
+
+    asyncio.run(steered(deck, screen, run, Driver(deck.bridge.world, screen.watch), go))
+    return ended(deck, run)
+
+
+def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> int:
+    """What was posted, taken or refused; this command drives the run on unless a live driver does, and says which."""
+    screen = screen_for(deck)
+    screen.follow(run)
+
+    async def go(driver: Driver) -> tuple[dict[str, Any], str]:
+        return await deck.bridge.settle(run, posted, driver=driver)
+
+    driver = Driver(deck.bridge.world, screen.watch)
+    verdict, by = asyncio.run(steered(deck, screen, run, driver, go))
+    if verdict["result"] == "refused":
+        return refused(deck, run, verdict)
+    if by == "this command":
+        return ended(deck, run, wanted_end=wanted_end)
+    told = "taken" if verdict["result"] == "taken" else verdict["why"]
+    deck.say(f"{told}; {by} drives run {run}: {deck.me} watch {run}")
+    deck.tell({"run": run, "result": verdict["result"], "driven_by": by, "exit_code": DONE})
+    return DONE
+
+
+def refused(deck: Deck, run: str, verdict: dict[str, Any]) -> int:
+    """A refusal is on tape; says why and what is legal now."""
+    legal = _for_people(deck, run, verdict.get("legal", ()))
+    told = ", ".join(legal) or "nothing"
+    deck.warn(f"refused: {verdict['why']}; legal now: {told} (see `{deck.me} why {run}`)", fg="red")
+    deck.tell({"run": run, **verdict, "legal": legal, "exit_code": REFUSED})
+    return REFUSED
+
+
+def _for_people(deck: Deck, run: str, legal: Sequence[str]) -> list[str]:
+    """Of what has a row now, what a person may cause."""
+    events = deck.bridge.world.machines[deck.bridge.head(run).machine].events
+    return [name for name in legal if name not in events or events[name].origin is Origin.PERSON]
+
+
+def ended(deck: Deck, run: str, *, wanted_end: bool = False) -> int:
+    """Writes the projections and says what became of the run and what comes next; gives the exit code."""
+    from steersman.faces.ending import tell_ending
+    from steersman.runtime.projections import write
+
+    for trouble in write(deck.bridge.world, run):
+        deck.warn(f"warning: {trouble}", fg="yellow")
+    head = deck.bridge.head(run)
+    code = DONE if wanted_end and head.status == "stopped" else exit_code(head)
+    tell_ending(deck, run, code)
+    return code
+
+
+def exit_code(head: Head) -> int:
+    """What became of a run, as an exit code."""
+    match head.status:
+        case "done":
+            return DONE
+        case "stopped" | "broken":
+            return ENDED
+        case _:
+            return WAITING
+
+
+def background(deck: Deck, run: str) -> str:
+    """Starts a driver for the run in a session of its own; gives the file it writes to."""
+    folder = deck.helm.state_dir(deck.project) / "logs"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = folder / f"{run}.log"
+    with log.open("ab") as out:
+        subprocess.Popen(
+            deck.helm.driver_argv(deck.project, run),
+            cwd=deck.project,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    return str(log)

@@ -1,0 +1,109 @@
+"""The files people read beside a run: projections of its tape, written again whenever a drive ends.
+
+**Invariant:** never the source of anything; a file that cannot be written is a warning, never a failure of the run.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from steersman.errors import SteersmanError
+from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.tape import Entry, read
+from steersman.runtime.live import Live, load
+from steersman.runtime.world import World
+from steersman.views.report import report
+from steersman.views.status import Status, Text, status_of
+
+CONTRACT_TEXTS = ("task", "followup", "core_plan", "reviewer_notes", "tester_notes")
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A run read whole: what every view of it is made from."""
+
+    live: Any
+    entries: tuple[Entry, ...]
+    status: Status
+    text: Any
+
+    @property
+    def snapshot(self) -> Snapshot:
+        found: Snapshot = self.live.snapshot
+        return found
+
+
+def picture(world: World, run: str) -> Picture:
+    """Reads a run as its tape says, for showing."""
+    live = load(world, run, migrating=True)
+    entries = tuple(read(body) for _, body, _ in world.journal.rows(run))
+    text = reading(live)
+    shown = status_of(
+        live.machine,
+        live.snapshot,
+        live.title,
+        entries,
+        gates=world.journal.gates(run),
+        budget=world.journal.budget(run),
+        text=text,
+    )
+    return Picture(live, entries, shown, text)
+
+
+def reading(live: Live) -> Text:
+    """A getter for texts that says so where one was pruned."""
+
+    def text(ref: str) -> str:
+        if not ref:
+            return ""
+        try:
+            return live.payloads.get(ref)
+        except SteersmanError:
+            return "(this text was pruned)"
+
+    return text
+
+
+def write(world: World, run: str) -> list[str]:
+    """Writes every projection of a run; returns what could not be written, in words."""
+    seen = picture(world, run)
+    troubles = []
+    for name, make in _files(seen):
+        try:
+            world.artifacts.write(run, name, make())
+        except (SteersmanError, OSError, msgspec.MsgspecError) as error:
+            troubles.append(f"{name} was not written: {error}")
+    return troubles
+
+
+def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    c = fields(p.snapshot.context)
+    yield "state.json", lambda: msgspec.json.format(msgspec.json.encode(p.status))
+    yield "report.md", lambda: markdown(p).encode()
+    yield "transcript.jsonl", lambda: b"".join(msgspec.json.encode(e) + b"\n" for e in p.entries)
+    yield "timeline.json", lambda: _timeline(p)
+    if c.get("contract"):
+        yield "discussion_contract.json", lambda: _contract(c, p.text)
+    if c.get("patch_ref"):
+        yield "code/diff.patch", lambda: p.text(c["patch_ref"]).encode()
+    if c.get("results_ref"):
+        yield "test-results.json", lambda: msgspec.json.format(p.text(c["results_ref"])).encode()
+
+
+def markdown(p: Picture) -> str:
+    """The report of a run."""
+    return report(p.live.machine, p.snapshot, p.status, p.entries, p.text)
+
+
+def _timeline(p: Picture) -> bytes:
+    from steersman.views.timeline import timeline
+
+    return msgspec.json.format(msgspec.json.encode(list(timeline(p.entries, p.live.machine))))
+
+
+def _contract(c: dict[str, Any], text: Text) -> bytes:
+    """The contract with its digest, and the texts that its names stand for."""
+    bound = c["contract"]
+    texts = {name: text(bound[name]) for name in CONTRACT_TEXTS if bound.get(name)}
+    told = {"digest": c.get("contract_digest", ""), "contract": bound, "texts": texts}
+    return msgspec.json.format(msgspec.json.encode(told))

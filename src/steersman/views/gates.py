@@ -1,0 +1,52 @@
+"""Gates in words: what is asked, about what, and the exact commands that answer."""
+
+from collections.abc import Callable
+
+from steersman.judges.text import clip
+from steersman.ports.journal import Gate
+from steersman.views.moments import stamp
+
+ASKED = {
+    "confirm": "Shall this proposal be implemented?",
+    "merge": "Shall this change be merged?",
+    "budget": "The budget is used up. Raise it, or stop?",
+}
+SHOWN = 4_000
+FIGURES = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
+
+
+def question(gate: Gate) -> str:
+    """What a gate asks, in one sentence."""
+    asked = ASKED.get(gate.job, f"{gate.job}: {' | '.join(gate.choices)}?")
+    figure = gate.shown.get("figure")
+    return f"{asked} ({figure})" if figure else asked
+
+
+def asked(gate: Gate, text: Callable[[str], str], me: str, *, full: bool = False) -> list[str]:
+    """The gate as lines: the question, what it is about, and how to answer."""
+    lines = [f"{question(gate)}   (gate {gate.id})"]
+    for name, ref in gate.shown.items():
+        told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
+        if told:
+            words = told.strip() if full else clip(told.strip(), SHOWN)
+            lines += ["", f"── {name} " + "─" * max(4, 60 - len(name)), *words.splitlines()]
+    if gate.due is not None:
+        lines += ["", f"without an answer by {stamp(gate.due)} UTC: {gate.default or 'it waits on'}"]
+    return [*lines, "", "answer with:", *(f"  {command}" for command in commands(gate, me))]
+
+
+def commands(gate: Gate, me: str) -> list[str]:
+    """One command for each choice, ready to be typed."""
+    return [_command(gate, choice, me) for choice in gate.choices]
+
+
+def _command(gate: Gate, choice: str, me: str) -> str:
+    match choice:
+        case "approve" | "reject":
+            return f"{me} {choice} {gate.run}"
+        case "rework":
+            return f'{me} rework {gate.run} "what to change"'
+        case "raise":
+            return f"{me} answer {gate.run} raise {FIGURES.get(gate.shown.get('figure', ''), '--tokens')} N"
+        case _:
+            return f"{me} answer {gate.run} {choice}"

@@ -1,0 +1,202 @@
+"""A run as a Markdown report: what was asked, decided, changed and proven, and by whom.
+
+Texts from outside are quoted, never interpreted: they cannot add a heading or a table row of their own.
+"""
+
+import re
+from collections.abc import Sequence
+
+from steersman.judges.text import clip, printable
+from steersman.kernel.machine import Machine
+from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.tape import Entry
+from steersman.views.moments import LABELS, amount, span, stamp
+from steersman.views.status import Status, Text, person
+
+QUOTED = 6_000
+_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|~])")
+
+
+def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], text: Text) -> str:
+    """The whole report; ends with a newline."""
+    c = fields(s.context)
+    parts = [
+        *_head(m, shown),
+        *_quoted("Task", text(c.get("task_ref", ""))),
+        *_decisions(entries, text),
+        *_discussion(c, text),
+        *_rounds(entries),
+        *_findings(shown),
+        *_evidence(shown),
+        *_delivery(shown),
+        *_doubts(shown),
+        *_budget(shown),
+        *_tape(entries, s),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _head(m: Machine, s: Status) -> list[str]:
+    rows = [
+        ("outcome", s.outcome or "none yet"),
+        ("status", s.status),
+        ("state", f"{s.state}: {s.meaning}"),
+        ("rounds", f"{s.round} of {s.rounds}" if s.rounds else str(s.round)),
+        ("machine", f"{s.machine} ({m.digest})"),
+        ("begun", f"{stamp(s.created)} UTC"),
+        ("last step", f"{stamp(s.at)} UTC, {span(s.at - s.created)} later"),
+    ]
+    table = [f"| {name} | {cell(value)} |" for name, value in rows]
+    detail = _quoted("Why it stopped", s.detail) if s.detail else []
+    return [f"# Run {s.run}: {inline(s.title)}", "", "| | |", "|---|---|", *table, "", *detail]
+
+
+def _quoted(title: str, words: str) -> list[str]:
+    return [f"## {title}", "", *quote(words), ""] if words.strip() else []
+
+
+def quote(words: str) -> list[str]:
+    """Outside text as an indented block: Markdown shows it and obeys nothing in it."""
+    return [f"    {line}" for line in printable(clip(words.strip(), QUOTED)).splitlines()]
+
+
+def inline(words: str) -> str:
+    """Outside text within a line of ours."""
+    return _MARKUP.sub(r"\\\1", printable(" ".join(words.split())))
+
+
+def cell(words: str) -> str:
+    """Outside text within a table."""
+    return inline(words) or "–"
+
+
+def _decisions(entries: Sequence[Entry], text: Text) -> list[str]:
+    told = [e for e in entries if e.actor.startswith("person:") and e.kind != "created"]
+    if not told:
+        return []
+    rows = [
+        f"| {e.seq} | {stamp(e.at)} | {cell(person(e.actor))} | {_decided(e)} | {cell(_words(e, text))} |"
+        for e in told
+    ]
+    return [
+        "## What people decided",
+        "",
+        "| entry | UTC | who | what | why |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+
+
+def _decided(e: Entry) -> str:
+    choice = e.data.get("choice", "") if isinstance(e.data, dict) else ""
+    what = e.event or e.kind
+    if e.kind == "refused":
+        return f"{cell(what)} (refused)"
+    return f"{cell(what)}: {cell(choice)}" if choice else cell(what)
+
+
+def _words(e: Entry, text: Text) -> str:
+    said = text(e.data.get("text", "")) if isinstance(e.data, dict) else ""
+    return clip(" ".join((e.why or said).split()), 300)
+
+
+def _discussion(c: dict[str, object], text: Text) -> list[str]:
+    pieces = (
+        ("The proposal", "proposal_ref"),
+        ("The reviewer on it", "reviewer_notes_ref"),
+        ("The tester on it", "tester_notes_ref"),
+    )
+    told = [line for title, ref in pieces for line in _quoted(title, text(str(c.get(ref, ""))))]
+    digest = c.get("contract_digest", "")
+    return [*told, f"The discussion is bound as contract `{digest}`.", ""] if told and digest else told
+
+
+def _rounds(entries: Sequence[Entry]) -> list[str]:
+    rows = [
+        f"| {op[2]['round']} | {op[2].get('outcome', op[2]['kind'])} | `{str(op[2].get('tree', '') or op[2].get('contract', ''))[:12] or '–'}` | {e.seq} |"
+        for e in entries
+        for op in e.ops
+        if op[0] == "append" and op[1] == "rounds"
+    ]
+    if not rows:
+        return []
+    return ["## Rounds", "", "| round | outcome | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
+
+
+def _findings(s: Status) -> list[str]:
+    if not s.findings:
+        return []
+    rows = [
+        f"| {f.id} | {f.state} | {f.since} | {f.fixed or '–'} | {cell(clip(f.text, 500))} |"
+        for f in s.findings
+    ]
+    return [
+        "## Findings",
+        "",
+        "| id | state | since round | fixed in | what |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+
+
+def _evidence(s: Status) -> list[str]:
+    if not s.checks:
+        return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
+    rows = [
+        f"| {cell(c.name)} | {c.verdict} | {c.exit_code if c.exit_code is not None else '–'} | {c.tests if c.tests is not None else '–'} | {cell(' '.join(c.argv))} |"
+        for c in s.checks
+    ]
+    about = f"Run by steersman itself on tree `{s.tree}`." if s.tree else "Run by steersman itself."
+    return [
+        "## Evidence",
+        "",
+        about,
+        "",
+        "| check | verdict | exit | tests | argv |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+
+
+def _delivery(s: Status) -> list[str]:
+    if not s.delivered:
+        return []
+    return [
+        "## Delivered",
+        "",
+        f"`{s.delivered}` at commit `{s.commit}`, tree `{s.tree}`, from base `{s.base}`.",
+        "",
+    ]
+
+
+def _doubts(s: Status) -> list[str]:
+    told = [f"- `{t.id}` ({t.job}) was begun {t.starts} times: it may have run twice." for t in s.twice]
+    told += [
+        f"- Entry {o.seq}: {cell(o.person)} waived {o.source} → {o.to}: {inline(o.reason)}"
+        for o in s.overrides
+    ]
+    return ["## Doubts and overrides", "", *told, ""] if told else []
+
+
+def _budget(s: Status) -> list[str]:
+    rows = [
+        f"| {LABELS.get(f.name, f.name)} | {amount(f.name, f.spent)} | {amount(f.name, f.limit) if f.limit is not None else '–'} |"
+        for f in s.budget
+        if f.name != "unknown"
+    ]
+    if not rows:
+        return []
+    silent = next((f.spent for f in s.budget if f.name == "unknown"), 0)
+    note = (
+        [f"{silent} calls did not tell what they cost: the figures are a lower bound.", ""] if silent else []
+    )
+    return ["## Budget", "", "| | spent | limit |", "|---|---|---|", *rows, "", *note]
+
+
+def _tape(entries: Sequence[Entry], s: Snapshot) -> list[str]:
+    refused = sum(1 for e in entries if e.kind == "refused")
+    told = f"{s.seq} entries, the last with hash `{s.hash}`; {refused} events were refused."
+    return ["## Tape", "", told, "", f"Verify it with `steersman audit verify {s.run}`."]

@@ -1,0 +1,107 @@
+"""A run's status as lines of text: what `show` prints and what the live view draws from.
+
+**Invariant:** plain words; colours, cursors and clocks are the face's.
+"""
+
+from steersman.judges.text import clip
+from steersman.kernel.tape import Entry
+from steersman.views.gates import commands, question
+from steersman.views.moments import LABELS, amount, span, stamp
+from steersman.views.status import Check, Figure, Finding, Status, Work, person
+
+WIDTH = 200
+
+
+def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
+    """Everything `show` says."""
+    return [
+        *_top(s, now),
+        *_section("working", [work(w, now) for w in s.working]),
+        *_section("waits for you", [line for g in s.gates if not g.answer for line in (question(g), *(f"  {c}" for c in commands(g, me)))]),
+        *_section("findings", [finding(f) for f in s.findings]),
+        *_section("last checks", [check(c) for c in s.checks]),
+        *_section("budget", [figure(f) for f in s.budget]),
+        *_section("delivered", [f"{s.delivered}  {s.commit[:12]}"] if s.delivered else []),
+        *_section("may have run twice", [f"{t.job} ({t.id}), begun {t.starts} times" for t in s.twice]),
+        *_section("overrides", [f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})" for o in s.overrides]),
+        *_section("why it stopped", clip(s.detail, 2_000).splitlines()),
+    ]  # fmt: skip
+
+
+def _top(s: Status, now: int) -> list[str]:
+    told = [
+        f"run {s.run} · {s.machine} · {s.title}",
+        f"{s.status} · {s.state} since {span(now - s.entered)}" + (f" · {s.outcome}" if s.outcome else ""),
+        s.meaning,
+        f"{rounds(s)} · {s.entries} entries · begun {stamp(s.created)} UTC",
+    ]
+    if s.confirmed_by:
+        told.append(f"proposal confirmed by {s.confirmed_by}")
+    if s.refused:
+        told.append(f"{s.refused} events were refused: see the tape")
+    return told
+
+
+def _section(name: str, lines: list[str]) -> list[str]:
+    return ["", f"{name}:", *(f"  {line}" for line in lines)] if lines else []
+
+
+def rounds(s: Status) -> str:
+    """Where the rounds stand."""
+    told = f"round {s.round}" + (f" of {s.rounds}" if s.rounds else "")
+    return f"{told} · last round: {s.last_round_outcome}" if s.last_round_outcome else told
+
+
+def work(w: Work, now: int) -> str:
+    """One thing that is under way."""
+    who = f"{w.role} · {w.job}" if w.role else w.job
+    attempt = f" · attempt {w.attempt} ({w.retry})" if w.retry else ""
+    held = " · held until the budget is raised" if w.held else ""
+    due = f" · in {span(w.due - now)}" if w.due is not None and w.due > now else ""
+    return f"{who}{attempt}{due}{held}"
+
+
+def finding(f: Finding) -> str:
+    """One finding in one line."""
+    where = f"open since round {f.since}" if f.state == "open" else f"fixed in round {f.fixed}"
+    return f"[{f.id}] {where}: {clip(' '.join(f.text.split()), WIDTH)}"
+
+
+def check(c: Check) -> str:
+    """One check in one line."""
+    tests = f" · {c.tests} tests" if c.tests is not None else ""
+    code = f" · exit {c.exit_code}" if c.exit_code else ""
+    argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
+    reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
+    return f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}"
+
+
+def figure(f: Figure) -> str:
+    """One figure of the budget."""
+    if f.name == "unknown":
+        return f"{f.spent} calls did not tell what they cost"
+    limit = f" of {amount(f.name, f.limit)}" if f.limit is not None else ""
+    reserved = f" (+ {amount(f.name, f.reserved)} reserved)" if f.reserved else ""
+    return f"{LABELS.get(f.name, f.name)}: {amount(f.name, f.spent)}{limit}{reserved}"
+
+
+def step(e: Entry) -> str | None:
+    """An entry in one line for who watches without a terminal; None for what only the tape needs to know."""
+    match e.kind:
+        case "created" | "transition" | "override":
+            way = f"{e.source or '·'} → {e.to}" if not e.stay else e.to
+            by = f" · {person(e.actor)}" if e.actor != "steersman" else ""
+            return f"{way}  {e.event}{by}"
+        case "part_finished":
+            verdict = e.data.get("verdict", "") if isinstance(e.data, dict) else ""
+            return f"check: {verdict}" if verdict else None
+        case "effect_started" | "timer_set" if e.retry is not None:
+            return f"again: {e.retry.retry_reason} (attempt {e.retry.retry_count + 1})"
+        case "refused":
+            return f"refused: {e.event}: {e.why}"
+        case "gate_answered":
+            return f"answered by {person(e.actor)}"
+        case "effect_finished" | "child_ended" if e.late:
+            return f"late, not taken in: {e.cause}"
+        case _:
+            return None

@@ -1,0 +1,223 @@
+"""One run at a glance, as plain data: for `show`, `watch`, the live view, `state.json` and programs.
+
+**Invariant:** a function of the tape and what it names; texts come through the getter it is given.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.commands import CommandResult
+from steersman.kernel.machine import Machine
+from steersman.kernel.record import outcome, status
+from steersman.kernel.snapshot import Item, Snapshot, fields
+from steersman.kernel.tape import Entry
+from steersman.ports.journal import BudgetRow, Gate
+
+Text = Callable[[str], str]  # the name of a payload -> its text
+
+
+class Work(msgspec.Struct, frozen=True):
+    """Something under way."""
+
+    id: str
+    job: str
+    role: str
+    attempt: int
+    starts: int
+    retry: str
+    due: int | None
+    held: bool
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a reviewer asked for."""
+
+    id: str
+    state: str
+    since: int
+    text: str
+    fixed: int = 0
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One command that steersman ran itself."""
+
+    name: str
+    verdict: str
+    argv: tuple[str, ...] = ()
+    exit_code: int | None = None
+    tests: int | None = None
+    reason: str = ""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One figure of the budget."""
+
+    name: str
+    spent: int
+    reserved: int = 0
+    limit: int | None = None
+
+
+class Twice(msgspec.Struct, frozen=True):
+    """An effect that was begun more than once: it may have run twice."""
+
+    id: str
+    job: str
+    starts: int
+
+
+class Override(msgspec.Struct, frozen=True):
+    """A guard that a named person waived."""
+
+    seq: int
+    person: str
+    source: str
+    to: str
+    reason: str
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a person asks first."""
+
+    run: str
+    machine: str
+    title: str
+    state: str
+    meaning: str
+    status: str
+    outcome: str
+    last_round_outcome: str
+    round: int
+    rounds: int | None  # how many there may be
+    entries: int
+    created: int
+    entered: int  # when the state was entered
+    at: int
+    working: tuple[Work, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+    budget: tuple[Figure, ...] = ()
+    delivered: str = ""
+    commit: str = ""
+    tree: str = ""
+    base: str = ""
+    confirmed_by: str = ""
+    detail: str = ""  # why it stopped, in the world's own words
+    twice: tuple[Twice, ...] = ()
+    overrides: tuple[Override, ...] = ()
+    refused: int = 0
+
+
+def status_of(
+    m: Machine,
+    s: Snapshot,
+    title: str,
+    entries: Iterable[Entry],
+    *,
+    gates: Sequence[Gate] = (),
+    budget: Sequence[BudgetRow] = (),
+    text: Text,
+) -> Status:
+    """The status of a run from its snapshot and its tape."""
+    told = _Told()
+    for entry in entries:
+        told.see(entry)
+    c = fields(s.context)
+    return Status(
+        run=s.run,
+        machine=s.machine,
+        title=title,
+        state=s.state,
+        meaning=m.states[s.state].meaning,
+        status=status(m, s),
+        outcome=outcome(m, s),
+        last_round_outcome=c.get("last_round_outcome") or "",
+        round=c.get("round", 0),
+        rounds=c.get("max_iterations"),
+        entries=s.seq,
+        created=told.created,
+        entered=told.entered,
+        at=s.at,
+        working=working(s),
+        gates=tuple(gates),
+        findings=_findings(c, text),
+        checks=checks(s, text),
+        budget=figures(s, budget),
+        delivered=c.get("delivered_ref", ""),
+        commit=c.get("delivered_commit", "") or c.get("commit", ""),
+        tree=c.get("tree", ""),
+        base=c.get("base_commit", ""),
+        confirmed_by=c.get("confirmed_by", ""),
+        detail=text(c.get("detail_ref", "")),
+        twice=tuple(told.twice.values()),
+        overrides=tuple(told.overrides),
+        refused=s.refused,
+    )
+
+
+class _Told:
+    """What only the tape knows."""
+
+    def __init__(self) -> None:
+        self.created = self.entered = 0
+        self.twice: dict[str, Twice] = {}
+        self.overrides: list[Override] = []
+
+    def see(self, e: Entry) -> None:
+        self.created = self.created or e.at
+        if e.to and not e.stay:
+            self.entered = e.at
+        for item in e.held:
+            if item.starts > 1:
+                self.twice[item.id] = Twice(item.id, item.job, item.starts)
+        if e.kind == "override":
+            self.overrides.append(Override(e.seq, person(e.actor), e.source or "", e.to, e.why))
+
+
+def person(actor: str) -> str:
+    """Who an actor is: a person's name, or an agent's role and provider."""
+    return actor.partition(":")[2].rstrip("/") or actor
+
+
+def working(s: Snapshot) -> tuple[Work, ...]:
+    """What is planned and not over, gates left out."""
+    return tuple(_work(i) for i in s.items.values() if i.kind != "gate")
+
+
+def _work(i: Item) -> Work:
+    return Work(i.id, i.job, i.input.get("role", ""), i.attempt, i.starts, i.retry, i.due, i.held)
+
+
+def _findings(c: dict[str, Any], text: Text) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(key, f["state"], f["since"], text(f["text"]), f.get("fixed", 0))
+        for key, f in c.get("findings", {}).items()
+    )
+
+
+def checks(s: Snapshot, text: Text) -> tuple[Check, ...]:
+    """The last results: of checks that run now, else of the last round."""
+    running = [i for i in s.items.values() if i.parts]
+    if running:
+        done = running[-1].parts
+        return tuple(Check(key.partition(":")[2], facts["verdict"]) for key, facts in done.items())
+    results = text(fields(s.context).get("results_ref", ""))
+    if not results:
+        return ()
+    try:
+        told = msgspec.json.decode(results, type=list[CommandResult])
+    except msgspec.MsgspecError:  # pruned: that there were results is still known
+        return (Check("results", "pruned"),)
+    return tuple(Check(r.name, r.verdict, r.argv, r.exit_code, r.tests, r.reason) for r in told)
+
+
+def figures(s: Snapshot, budget: Sequence[BudgetRow]) -> tuple[Figure, ...]:
+    """The budget as the store keeps it; where it keeps none, what the tape says was spent."""
+    known = {row.name: Figure(row.name, row.spent, row.reserved, row.limit) for row in budget}
+    for name, spent in s.budget.items():
+        known.setdefault(name, Figure(name, spent))
+    return tuple(known[name] for name in sorted(known))

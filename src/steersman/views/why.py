@@ -1,0 +1,94 @@
+"""What a run waits for, and what would move it."""
+
+import msgspec
+
+from steersman.kernel.definition import Origin
+from steersman.kernel.machine import Machine
+from steersman.kernel.record import outcome
+from steersman.kernel.snapshot import Item, Snapshot
+from steersman.kernel.step import legal
+from steersman.ports.journal import Gate
+from steersman.views.gates import commands, question
+from steersman.views.moments import span, stamp
+
+FOLLOWUPS = ("task_followup_received",)
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One thing a run waits for, or one thing that would move it, with the commands to type."""
+
+    kind: str  # gate | work | timer | held | inbox | outcome | event
+    what: str
+    commands: tuple[str, ...] = ()
+    urgent: bool = False
+
+
+def why(
+    m: Machine,
+    s: Snapshot,
+    *,
+    gates: list[Gate],
+    pending: int,
+    owner: str | None,
+    now: int,
+    me: str = "steersman",
+) -> list[Reason]:
+    """Everything that can move a run, the nearest first."""
+    reasons = [_gate(g, me) for g in gates if not g.answer]
+    reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
+    if pending:
+        told = "event is" if pending == 1 else "events are"
+        reasons.append(_driven("inbox", f"{pending} {told} in its inbox", s.run, owner, me))
+    reached = outcome(m, s)
+    if reached:
+        reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
+    return [*reasons, *(_event(m, s, name, me) for name in legal(m, s.state, Origin.PERSON))]
+
+
+def _gate(g: Gate, me: str) -> Reason:
+    return Reason("gate", f"it waits for an answer: {question(g)} (gate {g.id})", tuple(commands(g, me)))
+
+
+def _item(i: Item, run: str, owner: str | None, now: int, me: str) -> Reason:
+    who = f"{i.input['role']} · {i.job}" if i.input.get("role") else i.job
+    if i.held:
+        return Reason("held", f"{who} is held until the budget is raised")
+    if i.due is not None:
+        return _timer(i, who, run, owner, now, me)
+    again = f", attempt {i.attempt} ({i.retry})" if i.retry else ""
+    twice = f", begun {i.starts} times: it may have run twice" if i.starts > 1 else ""
+    return _driven("work", f"{who} is under way{again}{twice}", run, owner, me)
+
+
+def _timer(i: Item, who: str, run: str, owner: str | None, now: int, me: str) -> Reason:
+    assert i.due is not None  # noqa: S101  the caller has looked
+    if i.due > now:
+        return Reason("timer", f"{who} waits until {stamp(i.due)} UTC, {span(i.due - now)} from now")
+    late = f"{who} was due {span(now - i.due)} ago"
+    if owner is not None:
+        return Reason("timer", f"{late}; {owner} drives the run")
+    return Reason("timer", f"{late} and nobody drives the run", (f"{me} resume {run}",), urgent=True)
+
+
+def _driven(kind: str, what: str, run: str, owner: str | None, me: str) -> Reason:
+    if owner is not None:
+        return Reason(kind, f"{what}; {owner} drives it", (f"{me} watch {run}",))
+    return Reason(kind, f"{what}, but nobody drives the run", (f"{me} resume {run}",), urgent=True)
+
+
+def _event(m: Machine, s: Snapshot, name: str, me: str) -> Reason:
+    meaning = m.events[name].meaning
+    if m.abort is not None and name == m.abort.name:
+        return Reason("event", f"{name}: {meaning}", (f"{me} abort {s.run}",))
+    if name in FOLLOWUPS:
+        return Reason("event", f"{name}: {meaning}", (f'{me} followup {s.run} "…"',))
+    return Reason("event", f"{name}: {meaning}", (f"{me} send {s.run} {name}",))
+
+
+def lines(reasons: list[Reason]) -> list[tuple[str, bool]]:
+    """As lines, each with whether it is urgent."""
+    told: list[tuple[str, bool]] = []
+    for r in reasons:
+        told.append((f"• {r.what}", r.urgent))
+        told += [(f"    {command}", False) for command in r.commands]
+    return told
