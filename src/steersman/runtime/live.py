@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -208,6 +208,10 @@ class Live:
         self.world.journal.submit(batch, lambda error: answers.add(future, error))
         await future
 
+    def weigh(self, since: int, weight: int) -> None:
+        """What the store holds already: a run driven in many short sittings gets its snapshots too."""
+        self._since, self._weight = since, weight
+
     def _due_snapshot(self, entries: Sequence[Sealed]) -> bytes | None:
         """Snapshots when what came since the last outweighs it: loading stays short, the store stays small."""
         self._since += sum(len(s.body) for s in entries)
@@ -278,7 +282,8 @@ def load(world: World, run: str, *, migrating: bool = False) -> Live:
         raise UserError(
             f"run {run} needs machine {head.machine}, which is not installed here: see `steersman machine list`"
         )
-    snapshot = read_snapshot(world.journal, run)
+    weighed = _Weighed(world.journal)
+    snapshot = read_snapshot(weighed, run)
     if isinstance(snapshot, Bad):
         why = f"entry {snapshot.seq}: {snapshot.why}"
         world.journal.quarantine(run, why)
@@ -289,11 +294,31 @@ def load(world: World, run: str, *, migrating: bool = False) -> Live:
         _compatible(world, m, snapshot)
     live = Live(world, m, typed(m, snapshot), head.title, head.created, world.journal.key(head.root))
     live.stored = (snapshot.seq, snapshot.epoch)
+    live.weigh(weighed.since, weighed.weight)
     live.ancestors = _ancestors(world.journal, head)
     return live
 
 
-def read_snapshot(journal: Journal, run: str) -> Snapshot | Bad:
+class _Weighed:
+    """A tape on its way: how much of it came after its snapshot, and how heavy that is."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.since = self.weight = 0
+
+    def snapshot(self, run: str) -> tuple[int, bytes] | None:
+        kept = self._journal.snapshot(run)
+        self.weight = len(kept[1]) if kept is not None else 0
+        return kept
+
+    def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
+        self.since = 0
+        for row in self._journal.rows(run, after):
+            self.since += len(row[1])
+            yield row
+
+
+def read_snapshot(journal: "Journal | _Weighed", run: str) -> Snapshot | Bad:
     """From the last snapshot and the entries after it; from the beginning when the snapshot does not fit."""
     kept = journal.snapshot(run)
     if kept is not None:
@@ -308,7 +333,7 @@ def read_snapshot(journal: Journal, run: str) -> Snapshot | Bad:
     return rebuilt(journal.rows(run), run)
 
 
-def _onward(journal: Journal, run: str, start: Snapshot) -> Snapshot | None:
+def _onward(journal: "Journal | _Weighed", run: str, start: Snapshot) -> Snapshot | None:
     snapshot = start
     for seq, body, hash_ in journal.rows(run, start.seq):
         try:

@@ -1,0 +1,78 @@
+"""A finished run to be tampered with: its store, its anchors, and every row as it was written.
+
+The store is a real one. A case changes it inside a transaction of the very connection that verify reads through, and
+is rolled back afterwards: what verify sees is what a changed file would give it, and nothing is left of it.
+"""
+
+import re
+from pathlib import Path
+
+from steersman.adapters.anchors import FileAnchors
+from steersman.adapters.sqlite import SqliteJournal
+from steersman.kernel.replay import applied, typed
+from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.tape import Entry, read
+from steersman.machines.roundtable import MACHINE
+from steersman.ports.anchors import Kept
+from steersman.ports.journal import Head
+from steersman.runtime.audit import Verdict, verify
+from steersman.runtime.live import head_of
+from steersman.testing.tapes import anchored, calm_world, voyage
+
+FOLLOWUPS = 12
+LARGE = 65_600  # one text over 64 KB, so that it is a file
+
+
+class Ship:
+    """One run, verified sound."""
+
+    def __init__(self, folder: Path, followups: int = FOLLOWUPS) -> None:
+        self.anchors = FileAnchors(folder)
+        self.journal = SqliteJournal(folder / "store.db")
+        world = calm_world(self.journal, large=LARGE, **anchored({"file": self.anchors}))
+        self.machines = world.machines
+        self.head = voyage(world, followups)
+        self.run = self.head.run
+        self.rows = list(self.journal.rows(self.run))
+        self.last = self.rows[-1][0]
+        self.entries = [read(body) for _, body, _ in self.rows]
+        self.states = _states(self.entries, [hash_ for _, _, hash_ in self.rows])
+        self.kept = self.anchors.kept(self.run)
+        self.texts = {ref: self.journal.payload(self.run, ref) for ref in self.journal.payload_refs(self.run)}
+        self.naming = _naming(self.rows)
+        self.marked = self.journal.snapshot(self.run)
+        self.db = self.journal._reader  # noqa: SLF001  a case changes what this connection sees, and no more
+        self.db.execute("PRAGMA busy_timeout=0")
+
+    def verify(self, kept: Kept | None = None) -> Verdict:
+        return verify(self.journal, self.machines, self.run, kept if kept is not None else self.kept)
+
+    def head_at(self, snapshot: Snapshot) -> Head:
+        """The head row as the runtime would have written it after this entry."""
+        return head_of(MACHINE, typed(MACHINE, snapshot), self.head.title, self.head.created)
+
+    def anchored_after(self, seq: int) -> int:
+        """The first anchored entry from this one on: the latest place where a rewritten tape is noticed."""
+        return min((a.seq for a in self.kept.genuine if a.seq >= seq), default=self.last + 1)
+
+    def file_of(self, ref: str) -> Path:
+        return Path(self.journal.path).parent / "payloads" / self.run / ref
+
+    def close(self) -> None:
+        self.journal.close()
+
+
+def _states(entries: list[Entry], hashes: list[str]) -> list[Snapshot]:
+    states: list[Snapshot] = []
+    for entry, hash_ in zip(entries, hashes, strict=True):
+        states.append(applied(states[-1] if states else None, entry, hash_))
+    return states
+
+
+def _naming(rows: list[tuple[int, bytes, str]]) -> dict[str, int]:
+    """Which entry is the first to name each payload."""
+    found: dict[str, int] = {}
+    for seq, body, _ in rows:
+        for ref in re.findall(rb'"(p-[0-9a-f]{32})"', body):
+            found.setdefault(ref.decode(), seq)
+    return found
