@@ -1,6 +1,7 @@
 """A tape read for people: its entries, and whether they would be decided the same again."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -30,11 +31,12 @@ def tape(journal: Journal, run: str) -> Iterator[tuple[Entry, str] | Bad]:
 
 
 def replay(journal: Journal, machine: Machine, run: str) -> Replayed:
-    """Decides every transition again where the definition is the recorded one, and counts."""
+    """Decides every transition again where what decided it then would decide it now, and counts."""
     reader = _Good(journal, run)
+    known: dict[str, Any] = {}
     counts = {"same": 0, "different": 0, "other version": 0}
     told: list[Decision] = []
-    for decision in redecided(machine, reader.links()):
+    for decision in redecided(machine, _defined(journal, reader.links(), known), known):
         counts[decision.verdict] += 1
         if decision.verdict != "same" and len(told) < TOLD:
             told.append(decision)
@@ -47,6 +49,17 @@ def replay(journal: Journal, machine: Machine, run: str) -> Replayed:
         tuple(told),
         reader.bad,
     )
+
+
+def _defined(
+    journal: Journal, links: Iterator[tuple[Entry, str]], known: dict[str, Any]
+) -> Iterator[tuple[Entry, str]]:
+    """The same entries; what they were decided under is known by the time they go by."""
+    for entry, hash_ in links:
+        if entry.definition and entry.definition not in known:
+            body = journal.definition(entry.definition)
+            known[entry.definition] = msgspec.json.decode(body) if body is not None else None
+        yield entry, hash_
 
 
 def decisions(journal: Journal, run: str) -> str:

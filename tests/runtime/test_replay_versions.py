@@ -1,0 +1,36 @@
+"""Deciding a tape again under a table that has changed since."""
+
+import asyncio
+from dataclasses import replace
+
+from steersman.kernel.decides import definition_digest
+from steersman.machines.roundtable import MACHINE
+from steersman.runtime.audit import replay
+from steersman.runtime.drive import Driver
+from steersman.runtime.start import Order, start
+from steersman.testing import fake_config, fake_world
+
+
+def changed(name):
+    """The same machine but for the version of one naming."""
+    namings = {**MACHINE.namings, name: replace(MACHINE.namings[name], version=2)}
+    other = replace(MACHINE, namings=namings)
+    return replace(other, digest=definition_digest(other))
+
+
+def test_only_the_changed_part_is_of_another_version(tmp_path):
+    """Of a tape made under another definition, what the change does not touch is decided again all the same."""
+    world = fake_world(tmp_path, {MACHINE.name: MACHINE})
+
+    async def proposed():
+        live, lock = await start(world, Order("roundtable", "a task", "ann", fake_config()))
+        await Driver(world).drive(live.run, held=lock, live=live)
+        return live.run
+
+    run = asyncio.run(proposed())
+    whole = replay(world.journal, MACHINE, run)
+    assert (whole.same, whole.different, whole.other_version) == (6, 0, 0)
+    again = replay(world.journal, changed("discuss_review"), run)
+    assert (again.same, again.different, again.other_version) == (5, 0, 1)
+    (other,) = again.decisions
+    assert (other.seq, other.verdict, other.detail) == (4, "other version", MACHINE.digest)
