@@ -9,6 +9,7 @@ from crew import (
     building,
     built,
     changes,
+    checking,
     checks,
     commands,
     failing,
@@ -16,7 +17,6 @@ from crew import (
     proposed,
     ready,
     said,
-    checking,
 )
 
 from steersman.contracts.facts import DeliveryFacts, SetupFacts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from steersman.kernel.definition import STAY, EventDef, Guard, Origin, StateDef, otherwise
 from steersman.kernel.explore import Graph, Node, exactly, explore
-from steersman.kernel.laws import Before, Never, Only, Possible
+from steersman.kernel.laws import Before, Never, Only
 from steersman.kernel.machine import Machine, sources
 
 
@@ -140,7 +140,10 @@ def _dead_ends(m: Machine, graph: Graph) -> Iterator[Finding]:
         before = [n for n in back[queue.popleft()] if n not in alive]
         alive.update(before)
         queue.extend(before)
-    stuck = {n.state: n for n in reversed(graph.edges) if n not in alive}
+    stuck: dict[str, Node] = {}
+    for node in graph.edges:
+        if node not in alive:
+            stuck.setdefault(node.state, node)
     for name, node in stuck.items():
         yield Finding("dead end", f"{name}: nothing but an abort leads to an outcome", graph.path(node))
 
@@ -215,7 +218,7 @@ def _laws(m: Machine, graph: Graph) -> Iterator[Finding]:
                 yield from _before(m, law, graph)
             case Only():
                 yield from _only(m, law)
-            case Possible():
+            case _:
                 if not any(_in(n, law.state, law.when) for n in graph.edges):
                     yield Finding("broken law", str(law))
 

@@ -147,11 +147,15 @@ def typed(m: Machine, snapshot: Snapshot) -> Snapshot:
     """The same run with its context as the machine's own type, upcast from the version it was written in."""
     context = dict(snapshot.context)
     version = snapshot.context_version
+    if version > m.context_version:
+        raise ContractError(
+            f"run {snapshot.run}: its context is version {version}, this {m.name} knows {m.context_version}: upgrade steersman"
+        )
     while version < m.context_version:
         up = m.upcasts.get(version)
         if up is None:
             raise ContractError(
-                f"run {snapshot.run}: context version {version} has no upcaster; run `steersman machine migrate {snapshot.run}`"
+                f"run {snapshot.run}: this {m.name} has no upcaster for context version {version}: go on with the steersman that began it"
             )
         context, version = up(context), version + 1
     new = copy(snapshot)
@@ -159,7 +163,7 @@ def typed(m: Machine, snapshot: Snapshot) -> Snapshot:
         new.context = msgspec.convert(context, m.context)
     except msgspec.ValidationError as error:
         raise ContractError(
-            f"run {snapshot.run}: its context does not fit machine {m.name}: {error}; run `steersman machine migrate {snapshot.run}`"
+            f"run {snapshot.run}: its context does not fit this {m.name} ({error}): go on with the steersman that began it"
         ) from error
     new.context_version = version
     return new

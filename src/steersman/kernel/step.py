@@ -116,8 +116,6 @@ def _first_fit(
 
 def holds(guard: Guard, context: Any, data: Any, counts: dict[str, int]) -> bool:
     """A guard's answer."""
-    if guard is otherwise:
-        return True
     if guard.cap is not None:
         return _room(guard.cap, context, data, counts)
     return guard.test(context, data) is True

@@ -1,0 +1,224 @@
+"""A machine complains when it is built, about everything that contradicts itself, and its digest covers what decides."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from ferry import (
+    ASK,
+    COMPUTES,
+    DRY,
+    FERRY,
+    FOLDS,
+    LEAKS,
+    NAMES,
+    ROW,
+    TABLE,
+    YES,
+    E,
+    S,
+    Water,
+    ferry,
+    wet,
+)  # fmt: skip
+
+from steersman.errors import DefinitionError
+from steersman.kernel.build import definition, guards, sources
+from steersman.kernel.definition import (
+    STAY,
+    Cap,
+    Events,
+    Guard,
+    Origin,
+    State,
+    computed,
+    do,
+    effect,
+    event,
+    fold,
+    naming,
+    otherwise,
+    resting,
+    room,
+    row,
+    state,
+)
+
+
+class Elsewhere(Events):
+    boarded = event("Of another machine.", Origin.PERSON)
+
+
+class Beyond(State):
+    dock = state("Of another machine.", initial=True)
+
+
+class Sparse(msgspec.Struct, omit_defaults=True):
+    """A context that leaves out defaults."""
+
+    boat: str = "skiff"
+    outcome: str | None = None
+
+
+class Wrong(msgspec.Struct):
+    """A context that begins somewhere else."""
+
+    boat: str = "skiff"
+    outcome: str | None = "lost"
+
+
+TWIN = Guard("dry", "another of the same name", lambda *_: True)
+OTHER_CAP = Cap("leaks", 5)
+NAMELESS = effect("row", Water, "sails")
+
+
+class Twins(State):
+    dock = state("Two jobs of one name.", do(ROW), do(NAMELESS), initial=True)
+
+
+class Untracked(State):
+    dock = state("Work that depends on facts.", do(ROW, when=DRY), initial=True)
+
+
+class Nowhere(State):
+    dock = state("No state is initial.")
+
+
+class Two(State):
+    dock = state("Two are initial.", initial=True)
+    pier = resting("Two are initial.", initial=True)
+
+
+def r(**changes):
+    """The ferry's rows with one more."""
+    made = {
+        "source": S.dock,
+        "on": E.cast_off,
+        "when": otherwise,
+        "to": S.sail,
+        "cap": None,
+        "label": "x",
+        "origin": "§",
+    }
+    return (*TABLE, row(**{**made, **changes}))
+
+
+# fmt: off
+WRONG = [
+    ({"rows": r(on=Elsewhere.boarded)},                                     "row 'x' is on an event of another machine"),
+    ({"rows": r(to=Beyond.dock)},                                           "row 'x' leads to a state of another machine"),
+    ({"rows": r(source=None, on=E.boarded, to=STAY)},                       "row 'x' creates a run and stays nowhere"),
+    ({"rows": r(sets={"outcome": "stolen"})},                               "sets outcome to 'stolen', which is not declared in memory"),
+    ({"rows": r(sets={"litres": 1})},                                       "sets litres to 1, which is not declared in memory"),
+    ({"rows": r(source=S.moor, on=E.turned, waivable=True)},                "may be waived, but turned is the answer to a gate"),
+    ({"namings": NAMES[:1]},                                                "job ask has no naming"),
+    ({"namings": (*NAMES[:1], naming(ASK, (YES, E.landed)))},               "naming of ask does not end with otherwise"),
+    ({"namings": (*NAMES[:1], naming(ASK))},                                "naming of ask does not end with otherwise"),
+    ({"namings": (*NAMES[:1], naming(ASK, (otherwise, E.landed)))},         "naming of ask names landed otherwise, which is a success"),
+    ({"successes": ("sunk",), "namings": (*NAMES[:1], naming(ASK, (otherwise, E.left)))}, "names left otherwise, which is a success"),
+    ({"namings": (naming(ROW, (otherwise, E.bailed)), NAMES[1])},           "naming of row names bailed, whose origin is machine"),
+    ({"namings": (*NAMES, NAMES[0])},                                       "there are 2 times a naming of row"),
+    ({"computes": (*COMPUTES, COMPUTES[0])},                                "there are 2 times a computed bail"),
+    ({"computes": (computed(S.bail, (otherwise, E.cast_off)),)},            "computed bail names cast_off, whose origin is person"),
+    ({"folds": (*FOLDS, fold(E.leaked, wet))},                              "there are 2 times a fold of leaked"),
+    ({"rows": r(when=TWIN)},                                                "there are 2 times a guard dry"),
+    ({"rows": r(cap=OTHER_CAP)},                                            "there are 2 times a cap leaks"),
+    ({"rows": r(cap=Cap("far", "miles"))},                                  "cap far takes its limit from miles, which the context does not have"),
+    ({"rows": r(when=room("far", "far", Cap("far", 1)))},                   "a guard asks about cap far, which no row counts"),
+    ({"rows": r(when=Guard("big", "big", lambda c, _: c.litres > 9, reads=("litres",)))}, "guard 'big' reads litres, which is neither constant nor memory"),
+    ({"constants": {"boat": ("skiff",), "sails": (1,)}},                    "sails is declared but the context has no such field"),
+    ({"memory": {"outcome": ("landed", None, "lost")}},                     "memory outcome begins with 'landed' here and with None in the context"),
+    ({"context": Sparse},                                                   "the context leaves out defaults"),
+    ({"context": Wrong},                                                    "memory outcome begins with None here and with 'lost' in the context"),
+    ({"states": Twins},                                                     "there are 2 times a job row"),
+    ({"states": Untracked},                                                 "work row of dock depends on 'dry', which is not tracked"),
+    ({"states": Nowhere},                                                   "exactly one state must be initial, found 0"),
+    ({"states": Two},                                                       "exactly one state must be initial, found 2"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("changes", "words"), WRONG, ids=[words[:60] for _, words in WRONG])
+def test_a_contradiction_is_told_when_the_machine_is_built(changes, words):
+    """A bad table never runs: it is refused with a sentence that says which line is wrong."""
+    with pytest.raises(DefinitionError, match="ferry: ") as told:
+        ferry(**changes)
+    assert words in str(told.value)
+
+
+def test_a_field_without_a_default_begins_as_it_is_given():
+    """Memory whose field has no default is checked when a run begins, not when the machine is built."""
+    asked = msgspec.defstruct("Asked", [("outcome", str | None), ("boat", str, "skiff"), ("planks", int, 2)])
+    assert ferry(context=asked).context is asked
+
+
+def test_sources_are_named():
+    """A row starts from nowhere, a state, several states, or every state that works."""
+    states = tuple(FERRY.states.values())
+    anywhere, creation = TABLE[-1], TABLE[0]
+    assert sources(creation, states) == (None,)
+    assert sources(TABLE[1], states) == ("dock",)
+    assert sources(replace(creation, source=(S.dock, S.sunk)), states) == ("dock", "sunk")
+    assert sources(anywhere, states) == ("dock", "sail", "bail", "moor")
+
+
+def test_every_guard_is_listed_once():
+    """Guards of rows, namings, computations and work, each once, in the order of the file."""
+    assert [g.name for g in guards(FERRY)] == ["otherwise", "dry", "yes", "room"]
+
+
+def _bumped_event():
+    E.rowed.version += 1
+    try:
+        return ferry().digest
+    finally:
+        E.rowed.version -= 1
+
+
+def _changed(which, **changes):
+    return ferry(rows=tuple(replace(t, **changes) if t.label == which else t for t in TABLE)).digest
+
+
+# fmt: off
+DECIDES = {
+    "a row's target":       lambda: _changed("turn", to=S.dock),
+    "a row's guard":        lambda: _changed("turn", when=DRY),
+    "a guard's version":    lambda: ferry(namings=(naming(ROW, (replace(DRY, version=2), E.rowed), (otherwise, E.leaked)), NAMES[1])).digest,
+    "a naming's version":   lambda: ferry(namings=(replace(NAMES[0], version=2), NAMES[1])).digest,
+    "a fold's version":     lambda: ferry(folds=(fold(E.leaked, wet, version=2), FOLDS[1])).digest,
+    "a fold more":          lambda: ferry(folds=FOLDS[:1]).digest,
+    "a computed version":   lambda: ferry(computes=(replace(COMPUTES[0], version=2),)).digest,
+    "a cap's limit":        lambda: ferry(rows=tuple(replace(t, cap=replace(LEAKS, limit=3)) if t.cap else t for t in TABLE), computes=(computed(S.bail, (otherwise, E.given_up)),)).digest,
+    "what a row sets":      lambda: _changed("turn", sets={"outcome": None}),
+    "a row more":           lambda: ferry(rows=r(on=E.called)).digest,
+    "the context version":  lambda: ferry(context_version=2).digest,
+    "an event's version":   _bumped_event,
+    "the abort":            lambda: ferry(abort=E.called).digest,
+    "the successes":        lambda: ferry(successes=("lost",)).digest,
+    "waivable":             lambda: _changed("leave", waivable=True),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("what", DECIDES)
+def test_the_digest_covers_what_decides(what):
+    """Whatever decides is in the digest: a run made under another definition is noticed."""
+    assert DECIDES[what]() != FERRY.digest
+
+
+def test_the_digest_does_not_cover_words():
+    """Labels, sections and meanings may be mended without a new definition."""
+    assert _changed("turn", label="turn round", origin="§9") == FERRY.digest
+    assert ferry().digest == FERRY.digest
+
+
+def test_the_definition_is_plain_data():
+    """What is stored with a run reads back as it was."""
+    told = definition(FERRY)
+    assert msgspec.json.decode(msgspec.json.encode(told)) == told
+    assert told["creation"]["rows"][0]["to"] == "dock"
+
+
+def test_a_state_may_be_resting_and_initial():
+    """A machine may begin at rest."""
+    assert Two.pier.flags == {"resting", "initial"}

@@ -1,0 +1,363 @@
+"""One step: first fit, caps, visits, work, overrides; an illegal event is an answer."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from ferry import DRY, FERRY, LEAKS, RUN, TABLE, Context, E, S, Water, begun, ferry
+
+from steersman.errors import DefinitionError, UserError
+from steersman.kernel.build import machine
+from steersman.kernel.definition import (
+    STAY,
+    Cap,
+    Events,
+    GateAnswer,
+    Guard,
+    Nothing,
+    Origin,
+    State,
+    computed,
+    do,
+    effect,
+    event,
+    fold,
+    naming,
+    otherwise,
+    resting,
+    room,
+    row,
+    state,
+    table,
+    timer,
+)
+from steersman.kernel.record import Meta, advance, create, overridden
+from steersman.kernel.step import Happened, Refused, Taken, compute, legal, name_facts, override, step
+
+
+def person(e, data=None):
+    return Happened(e, data if data is not None else e.carries(), Origin.PERSON)
+
+
+def sailing(m=FERRY):
+    return advance(m, begun(m).snapshot, person(E.cast_off), Meta(20)).snapshot
+
+
+def came_back(m, snapshot, litres, plank="bow"):
+    happened = name_facts(m, snapshot, "row", Water(litres, plank))
+    (item,) = [i for i in snapshot.items.values() if i.job == "row"]
+    return advance(m, snapshot, happened, Meta(30, cause=item.id, closes=(item.id,)))
+
+
+def test_otherwise_holds_whoever_asks():
+    """`otherwise` is a guard like any other, and its answer is yes."""
+    assert otherwise.test(None, None) is True
+
+
+def test_legal_says_what_has_a_row():
+    """The legal events of a state, all of them or those of one origin, in the order of the table."""
+    assert legal(FERRY, "sail") == ("rowed", "leaked", "left")
+    assert legal(FERRY, "sail", Origin.PERSON) == ("left",)
+    assert legal(FERRY, None) == ("boarded",)
+
+
+def test_a_cap_counts_and_ends_its_row():
+    """A capped row is taken as often as its cap says, then the next row is what happens."""
+    snapshot = sailing()
+    for n in (1, 2):
+        snapshot = came_back(FERRY, snapshot, 5).snapshot
+        assert (snapshot.state, snapshot.counts) == ("sail", {"leaks": n})
+    done = came_back(FERRY, snapshot, 5)
+    assert [s.entry.event for s in done.entries] == ["leaked", "given_up", ""]
+    assert done.snapshot.state == "sunk"
+    assert done.snapshot.context.litres == 15
+
+
+def test_a_cap_is_reset_by_its_event():
+    """The event that resets a cap clears its count."""
+    snapshot = came_back(FERRY, sailing(), 5).snapshot
+    snapshot = came_back(FERRY, snapshot, 0).snapshot
+    (gate,) = snapshot.items.values()
+    landed = name_facts(FERRY, snapshot, "ask", GateAnswer("land"))
+    snapshot = advance(FERRY, snapshot, landed, Meta(40, closes=(gate.id,))).snapshot
+    assert (snapshot.state, snapshot.counts) == ("ashore", {"leaks": 1})
+    done = advance(FERRY, snapshot, person(E.called), Meta(50))
+    assert done.snapshot.counts == {}
+    assert done.entries[0].entry.counts == (("clear", "leaks"),)
+
+
+def _per_plank():
+    cap = Cap("plank", "planks", per=lambda _, e: e.plank, resets=(E.called,))
+    rows = [replace(r, cap=cap) if r.label == "leak" else r for r in TABLE]
+    rows.insert(
+        4, row(S.sail, E.leaked, otherwise, S.sunk, None, "that plank again", "§", sets={"outcome": "lost"})
+    )
+    return ferry(
+        rows=tuple(replace(r, cap=None) if r.cap is LEAKS else r for r in rows),
+        computes=(computed(S.bail, (otherwise, E.bailed)),),
+    )
+
+
+def test_a_keyed_cap_counts_each_key_apart():
+    """The limit of a keyed cap, here a setting, holds for each key by itself."""
+    m = _per_plank()
+    snapshot = sailing(m)
+    for plank in ("bow", "bow", "stern"):
+        snapshot = came_back(m, snapshot, 1, plank).snapshot
+    assert snapshot.counts == {"plank:bow": 2, "plank:stern": 1}
+    done = came_back(m, snapshot, 1, "bow")
+    assert (done.snapshot.state, done.entries[0].entry.guards["room:plank"]) == ("sunk", False)
+
+
+def test_a_keyed_cap_is_cleared_whole():
+    """Its resetting event clears every key."""
+    m = _per_plank()
+    snapshot = came_back(m, sailing(m), 1, "stern").snapshot
+    at_rest = msgspec.structs.replace(snapshot, state="ashore", items={})
+    assert advance(m, at_rest, person(E.called), Meta(60)).snapshot.counts == {}
+
+
+def test_a_stay_keeps_the_visit_and_a_self_transition_starts_a_new_one():
+    """What is running goes on over a stay; leaving into the same state closes it and plans it anew."""
+    stay = ferry(rows=(row(S.sail, E.called, otherwise, STAY, None, "wave", "§"), *TABLE))
+    turn = ferry(rows=(row(S.sail, E.called, otherwise, S.sail, None, "turn", "§"), *TABLE))
+    kept = advance(stay, sailing(stay), person(E.called), Meta(30))
+    assert (kept.snapshot.visit, kept.entries[0].entry.planned, len(kept.snapshot.items)) == (2, (), 1)
+    anew = advance(turn, sailing(turn), person(E.called), Meta(30))
+    assert (anew.snapshot.visit, anew.entries[0].entry.closed) == (3, (f"{RUN}:2:1",))
+    assert list(anew.snapshot.items) == [f"{RUN}:3:1"]
+
+
+def test_a_step_with_no_fold_changes_nothing_but_what_the_row_sets():
+    """Without a fold a context is changed by the row alone, and not at all without `sets`."""
+    before = begun().snapshot
+    taken = step(FERRY, before, person(E.cast_off))
+    assert taken.context is before.context
+    assert taken.ops == ()
+
+
+def test_a_fold_may_not_touch_what_the_check_follows():
+    """A fold that changes a constant or a memory field would make the model check untrue: it is stopped."""
+    m = ferry(folds=(fold(E.leaked, lambda *_: (("set", "outcome", "landed"),)),))
+    with pytest.raises(DefinitionError, match="the fold of leaked changes outcome, which only a row may set"):
+        came_back(m, sailing(m), 5)
+
+
+def test_a_chain_of_computed_steps_has_an_end():
+    """Eight computed steps in a row are taken in one commit; the ninth is a loop that somebody has to mend."""
+    eight, nine = _bailing(8), _bailing(9)
+    assert len(came_back(eight, sailing(eight), 1).entries) == 9
+    with pytest.raises(DefinitionError, match="more than 8 computed steps in a row, last in bail"):
+        came_back(nine, sailing(nine), 1)
+
+
+def _bailing(n):
+    """A ferry that bails n times in a row before it goes on."""
+    cap = Cap("leaks", n)
+    rows = tuple(replace(r, to=S.bail, cap=cap) if r.label == "bail" else r for r in TABLE)
+    return ferry(rows=rows, computes=(computed(S.bail, (room("room", "room", cap), E.bailed)),))
+
+
+def test_a_computed_event_must_have_a_row():
+    """A computation that names an event without a row is our mistake, told with state and event."""
+    m = ferry(computes=(computed(S.bail, (otherwise, E.bailed)),))
+    snapshot = sailing(m)
+    for _ in range(2):
+        snapshot = came_back(m, snapshot, 1).snapshot
+    with pytest.raises(
+        DefinitionError, match="in bail the machine computes bailed, but no row for bailed in bail fits now"
+    ):
+        came_back(m, snapshot, 1)
+
+
+def test_a_state_may_have_nothing_to_compute():
+    """Where no computation is declared, or none fits, the machine brings about nothing."""
+    assert compute(FERRY, Context(), {}, "dock") is None
+    quiet = ferry(computes=(computed(S.bail, (Guard("no", "never", lambda *_: False), E.bailed)),))
+    assert compute(quiet, Context(), {}, "bail") is None
+
+
+def test_a_run_begins_with_what_was_declared():
+    """An undeclared setting is refused by name; a context that begins elsewhere is our mistake."""
+    with pytest.raises(UserError, match="ferry: boat is one of skiff, barge, not 'raft'"):
+        begun(context=Context(boat="raft"))
+    with pytest.raises(DefinitionError, match="a run begins with outcome None, not 'lost'"):
+        begun(context=Context(outcome="lost"))
+
+
+def test_a_run_needs_a_row_that_creates_it():
+    """An event that creates nothing is refused when somebody tries to begin with it."""
+    with pytest.raises(DefinitionError, match="no row for cast_off in None fits now"):
+        begun(event=E.cast_off)
+
+
+def test_a_capped_creation_is_counted_on_tape():
+    """A creation counts towards its cap like any other row, and the entry says so."""
+    m = ferry(rows=(replace(TABLE[0], cap=Cap("births", 1)), *TABLE[1:]))
+    made = begun(m)
+    assert made.snapshot.counts == {"births": 1}
+    assert made.entries[0].entry.counts == (("count", "births", 1),)
+
+
+# ── work ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Crew(msgspec.Struct, kw_only=True):
+    """Who is on board."""
+
+    names: list[str] = msgspec.field(default_factory=lambda: ["ann", "bob"])
+    ready: str = "no"
+
+
+FETCH = effect("fetch", Water, "boat")
+DRILL = effect("drill", Water, "boat", outlives=True)
+ALARM = timer("alarm")
+READY = Guard("ready", "everybody is ready", lambda c, _: c.ready == "yes", reads=("ready",))
+
+
+def _each(c):
+    return [(name, {"who": name}) for name in c.names]
+
+
+class CS(State):
+    call = state(
+        "Everybody is called.",
+        do(FETCH, each=_each),
+        do(DRILL, when=READY),
+        do(ALARM, lambda _: {"after_ms": 500}),
+        initial=True,
+    )
+    off = resting("They are off.")
+
+
+class CE(Events):
+    rung = event("The bell.", Origin.PERSON)
+    joined = event("One more.", Origin.PERSON, Water)
+    fetched = event("One is here.", Origin.EFFECT, Water)
+    drilled = event("The drill is over.", Origin.EFFECT, Water)
+    late = event("Time is up.", Origin.TIMER)
+
+
+CREW = machine(
+    "crew", "Everybody on board.", states=CS, events=CE, context=Crew, memory={"ready": ("no", "yes")},
+    rows=table(
+        row(None, CE.rung, otherwise, CS.call, None, "ring", "§"),
+        row(CS.call, CE.joined, otherwise, STAY, None, "join", "§", sets={"ready": "yes"}),
+        row(CS.call, CE.fetched, otherwise, STAY, None, "fetch", "§"),
+        row(CS.call, CE.drilled, otherwise, STAY, None, "drill", "§"),
+        row(CS.call, CE.late, otherwise, CS.off, None, "go", "§"),
+    ),
+    namings=(naming(FETCH, (otherwise, CE.fetched)), naming(DRILL, (otherwise, CE.drilled)), naming(ALARM, (otherwise, CE.late))),
+    folds=(fold(CE.joined, lambda c, e: (("set", "names", [*c.names, e.plank]),)),),
+)  # fmt: skip
+
+
+def called():
+    return create(CREW, RUN, person(CE.rung), Crew(), Meta(100)).snapshot
+
+
+def test_work_is_planned_once_per_key_and_visit():
+    """One job per key when a state is entered; after a step, only keys that this visit has not planned."""
+    snapshot = called()
+    assert snapshot.planned == ("fetch/ann", "fetch/bob", "alarm")
+    joined = advance(CREW, snapshot, person(CE.joined, Water(plank="cid")), Meta(110))
+    assert [i.key for i in joined.entries[0].entry.planned] == ["fetch/cid", "drill"]
+    again = advance(CREW, joined.snapshot, person(CE.joined, Water(plank="cid")), Meta(120))
+    assert again.entries[0].entry.planned == ()
+
+
+def test_a_job_that_is_over_is_not_planned_again():
+    """A key stays planned in its visit also when its job is done."""
+    snapshot = called()
+    done = advance(
+        CREW, snapshot, name_facts(CREW, snapshot, "fetch", Water()), Meta(110, closes=(f"{RUN}:1:1",))
+    )
+    assert f"{RUN}:1:1" not in done.snapshot.items
+    assert done.entries[0].entry.planned == ()
+
+
+def test_leaving_closes_what_does_not_outlive():
+    """Leaving a state ends what it had asked for, except jobs declared to outlive it."""
+    snapshot = advance(CREW, called(), person(CE.joined, Water(plank="cid")), Meta(110)).snapshot
+    rang = name_facts(CREW, snapshot, "alarm", Nothing())
+    done = advance(CREW, snapshot, rang, Meta(700, closes=(f"{RUN}:1:3",)))
+    assert [i.job for i in done.snapshot.items.values()] == ["drill"]
+    assert done.entries[0].entry.closed == (f"{RUN}:1:3", f"{RUN}:1:1", f"{RUN}:1:2", f"{RUN}:2:1")
+
+
+def test_a_timer_is_due_when_its_input_says():
+    """`after_ms` becomes a moment on tape."""
+    assert [i.due for i in called().items.values()] == [None, None, 600]
+
+
+def test_work_of_a_guard_with_a_cap():
+    """Work may depend on whether a cap has room."""
+
+    class OneMore(State):
+        call = state("Once more.", do(FETCH, when=room("again", "once more", Cap("bells", 1))), initial=True)
+
+    cap = OneMore.call.work[0].when.cap
+    m = machine(
+        "bell", "Once.", states=OneMore, events=CE, context=Crew,
+        rows=table(row(None, CE.rung, otherwise, OneMore.call, None, "ring", "§"), row(OneMore.call, CE.fetched, otherwise, OneMore.call, cap, "again", "§")),
+        namings=(naming(FETCH, (otherwise, CE.fetched)),),
+    )  # fmt: skip
+    snapshot = create(m, RUN, person(CE.rung), Crew(), Meta(1)).snapshot
+    done = advance(m, snapshot, name_facts(m, snapshot, "fetch", Water()), Meta(2, closes=(f"{RUN}:1:1",)))
+    assert (snapshot.planned, done.snapshot.planned, done.snapshot.items) == (("fetch",), (), {})
+
+
+# ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def waivable():
+    """A ferry whose ways out of `sail` and `moor` may be waived, where a table may allow it."""
+    odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=True)
+    rows = [replace(r, waivable=r.label in ("arrive", "leave", "give up")) for r in TABLE]
+    return ferry(
+        rows=(odd, *rows, row(S.sail, E.given_up, otherwise, S.sunk, None, "sink", "§", waivable=True))
+    )
+
+
+@pytest.mark.parametrize(
+    ("to", "reason", "why"),
+    [
+        ("dock", "  ", "an override needs a reason"),
+        ("harbour", "because", "ferry has no state harbour"),
+        ("sunk", "because", "nobody is overridden into sunk: it has to be reached"),
+        ("ashore", "because", "nobody is overridden into ashore: it has to be reached"),
+        ("bail", "because", "bail does not follow sail by an edge that may be waived"),
+    ],
+)
+def test_an_override_is_refused(to, reason, why):
+    """No override without a reason, into an outcome, past a state, or over an edge that may not be waived."""
+    told = override(waivable(), sailing(waivable()), to, reason)
+    assert isinstance(told, Refused)
+    assert told.why == why
+    assert "left" in told.legal
+
+
+def test_an_override_waives_one_guard():
+    """It takes one waivable edge to a direct successor, with the reason on tape, and the state's work starts."""
+    m = waivable()
+    before = sailing(m)
+    taken = override(m, before, "dock", "the tide is out")
+    assert isinstance(taken, Taken)
+    assert taken.guards == {"dry": False}
+    done = overridden(m, before, taken, Meta(30, "person:ann"))
+    entry = done.entries[0].entry
+    assert (entry.kind, entry.actor, entry.why, entry.to) == (
+        "override",
+        "person:ann",
+        "the tide is out",
+        "dock",
+    )
+    assert done.snapshot.items == {}
+
+
+def test_refusals_say_which_guards_were_asked():
+    """A refusal carries every guard that was evaluated."""
+    m = ferry(rows=tuple(replace(r, when=DRY) if r.label == "leave" else r for r in TABLE))
+    told = step(m, begun(m).snapshot, Happened(E.cast_off, Water(1), Origin.PERSON))
+    assert isinstance(told, Refused)
+    assert told.guards == {"dry": False}
