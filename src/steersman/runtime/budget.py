@@ -42,28 +42,31 @@ def _asked(config: Config, role: str) -> dict[str, int]:
 
 def ceilings(live: Live, item: Item, config: Config) -> tuple[Spend, ...]:
     """The reservations that an effect needs before it starts; only agents cost."""
-    role = item.input.get("role")
-    if role is None or live.machine.jobs[item.job].does != "agent":
-        return ()
-    wanted = ceiling(config, role)
     return tuple(
         Spend(run, name, reserved=amount, bound=True)
         for run in live.ancestors
-        for name, amount in wanted.items()
+        for name, amount in _wanted(live, item, config).items()
     )
 
 
-def settle(live: Live, item: Item, spent: dict[str, int], *, again: bool = False) -> tuple[Spend, ...]:
-    """What was really used takes the reservation's place; a further attempt keeps its reservation."""
-    role = item.input.get("role")
-    if role is None:
-        return tuple(
-            Spend(run, name, spent=amount) for run in live.ancestors for name, amount in spent.items()
-        )
-    reserved = {} if again else ceiling(live.config, role)
-    names = spent.keys() | reserved.keys()
+def freed(live: Live, item: Item) -> tuple[Spend, ...]:
+    """What was reserved for an effect that is over; one that was held had nothing."""
+    if item.held:
+        return ()
     return tuple(
-        Spend(run, name, spent=spent.get(name, 0), reserved=-reserved.get(name, 0))
+        Spend(run, name, reserved=-amount)
         for run in live.ancestors
-        for name in sorted(names)
+        for name, amount in _wanted(live, item, live.config).items()
     )
+
+
+def _wanted(live: Live, item: Item, config: Config) -> dict[str, int]:
+    role = item.input.get("role")
+    if role is None or item.kind != "effect" or live.machine.jobs[item.job].does != "agent":
+        return {}
+    return ceiling(config, role)
+
+
+def settle(live: Live, spent: dict[str, int]) -> tuple[Spend, ...]:
+    """What was really used, at the run and every ancestor; its reservation goes with the item."""
+    return tuple(Spend(run, name, spent=amount) for run in live.ancestors for name, amount in spent.items())

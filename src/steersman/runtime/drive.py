@@ -24,7 +24,7 @@ from steersman.runtime import inbox
 from steersman.runtime.budget import settle
 from steersman.runtime.call import Again, Call
 from steersman.runtime.live import Live, load
-from steersman.runtime.moves import Moves
+from steersman.runtime.moves import Moves, untapeable
 from steersman.runtime.performers import PERFORMERS
 from steersman.runtime.world import World
 
@@ -169,15 +169,25 @@ class _Drive:
             s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **moved
         )
         after.context = s.context
-        entries = [stored]
-        for item in [i for i in after.items.values() if i.kind == "effect" and not i.held and i.due is None]:
+        await self.live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
+        await inbox.take(
+            self.moves
+        )  # what a person has said meanwhile comes first: an abort begins nothing anew
+        if s.epoch:  # else nobody has driven it before
+            await self._begin_again([i for i in s.items if i in self.live.snapshot.items])
+
+    async def _begin_again(self, begun: list[str]) -> None:
+        """Marks the effects that the last owner may have begun: they may run twice."""
+        entries, after = [], self.live.snapshot
+        for item in [after.items[i] for i in begun]:
+            if item.kind != "effect" or item.held or item.due is not None:
+                continue
             again = structs.replace(item, starts=item.starts + 1)
-            meta = Meta(self._now(), cause=item.id, retry=Retry(again.starts - 1, "interrupted"))
+            meta = Meta(self._now(), cause=item.id, retry=Retry(item.starts, "interrupted"))
             stored, after = note(after, meta, "effect_started", held=(again,))
             entries.append(stored)
-        await self.live.append(
-            Advance(tuple(entries), after), definition=(m.digest, canonical(definition(m)))
-        )
+        if entries:
+            await self.moves.append(Advance(tuple(entries), after))
 
     def _needed(self) -> bool:
         if self.world.journal.pending(self.live.run):
@@ -265,6 +275,10 @@ class _Drive:
             result = await performer(self._call(item))
         except Exception as error:
             result = error
+        except asyncio.CancelledError as error:
+            if asyncio.current_task().cancelling():  # type: ignore[union-attr]  a task runs this
+                raise
+            result = RuntimeError(f"it was cancelled from within: {error!r}")
         took = self.world.clock.ticks() - started
         self._bring(lambda: self._finish(item, result, took))
 
@@ -286,6 +300,10 @@ class _Drive:
 
     async def _part(self, item_id: str, key: str, facts: Any, kept: "asyncio.Future[None]") -> None:
         item = self.live.snapshot.items.get(item_id)
+        problem = untapeable(facts)
+        if problem is not None:
+            kept.set_exception(ValueError(f"part {key}: {problem}"))
+            return
         if item is not None:
             more = structs.replace(item, parts={**item.parts, key: facts})
             await self.moves.note(Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts)
@@ -301,14 +319,14 @@ class _Drive:
             if current is not None:
                 await self._again(current, result, took)
             return
-        facts = self.moves.broken(item, result) if isinstance(result, Exception) else result
+        facts = self.moves.sound(item, result)
         spent = _spent(facts, took)
         closes = (item.id,) if current is not None else ()
         meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent)
         if current is None:
-            await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, item, spent))
+            await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, spent))
         else:
-            await self.moves.event(current, facts, meta, settle(self.live, item, spent))
+            await self.moves.event(current, facts, meta, settle(self.live, spent))
 
     async def _again(self, item: Item, again: Again, took: int) -> None:
         """A further attempt, recorded with its reason before it begins."""
@@ -321,7 +339,7 @@ class _Drive:
             self._now(), cause=item.id, took=took, spent=spent, retry=Retry(item.attempt, again.reason)
         )
         kind = "timer_set" if due is not None else "effect_started"
-        await self.moves.note(meta, kind, spends=settle(self.live, item, spent, again=True), held=(more,))
+        await self.moves.note(meta, kind, spends=settle(self.live, spent), held=(more,))
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

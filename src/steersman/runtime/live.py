@@ -253,7 +253,11 @@ def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ..
         opened += [_gate(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
         if entry.closed:
             asked = {g.id for g in opened}
-            closed += [c for c in entry.closed if c in asked or (c in before.items and before.items[c].kind == "gate")]
+            closed += [
+                c
+                for c in entry.closed
+                if c in asked or (c in before.items and before.items[c].kind == "gate")
+            ]
     return tuple(opened), tuple(closed)
 
 
@@ -284,6 +288,8 @@ def load(world: World, run: str, *, migrating: bool = False) -> Live:
         )
     weighed = _Weighed(world.journal)
     snapshot = read_snapshot(weighed, run)
+    if isinstance(snapshot, Snapshot) and _cut(snapshot, head):
+        snapshot = Bad(snapshot.seq + 1, f"the tape ends at {snapshot.seq}, its head says {head.seq}")
     if isinstance(snapshot, Bad):
         why = f"entry {snapshot.seq}: {snapshot.why}"
         world.journal.quarantine(run, why)
@@ -316,6 +322,11 @@ class _Weighed:
         for row in self._journal.rows(run, after):
             self.since += len(row[1])
             yield row
+
+
+def _cut(snapshot: Snapshot, head: Head) -> bool:
+    """The head was read first: a longer tape has grown meanwhile, a shorter or another one is damaged."""
+    return snapshot.seq < head.seq or (snapshot.seq == head.seq and snapshot.hash != head.hash)
 
 
 def read_snapshot(journal: "Journal | _Weighed", run: str) -> Snapshot | Bad:

@@ -6,13 +6,13 @@ import msgspec
 from msgspec.structs import replace
 
 from steersman.errors import OverBudget
-from steersman.kernel.canonical import plain, unacceptable
+from steersman.kernel.canonical import unacceptable
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse
 from steersman.kernel.snapshot import Item, state_hash
 from steersman.kernel.step import Happened, Refused, name_facts
 from steersman.ports.journal import Posted, Spend
-from steersman.runtime.budget import ceilings
+from steersman.runtime.budget import ceilings, freed
 from steersman.runtime.live import Live
 from steersman.runtime.world import World
 
@@ -33,17 +33,18 @@ class Moves:
     async def event(
         self, item: Item, facts: Any, meta: Meta, spends: tuple[Spend, ...] = (), taken: Posted | None = None
     ) -> None:
-        """Facts of a job: named, then stepped; journaled as late where its state is left and nothing waits for them."""
+        """Sound facts of a job: named, then stepped; journaled as late where its state is left and nothing waits for them."""
         live = self.live
-        problem = unacceptable(plain(facts))
-        if problem:
-            facts = self.broken(item, ValueError(problem))
         happened = name_facts(live.machine, live.snapshot, item.job, facts)
-        left = item.visit != live.snapshot.visit
-        if left and (live.snapshot.state, happened.event.name) not in live.machine.lookup:
+        if item.visit != live.snapshot.visit and self._unwanted(item, happened):
             await self.append(late(live.snapshot, meta, facts), spends, _verdict(taken, {"result": "late"}))
             return
         await self.step(happened, meta, spends, taken)
+
+    def _unwanted(self, item: Item, happened: Happened) -> bool:
+        """Of an earlier visit: no row waits for it here, or this visit has planned the same job anew."""
+        here = self.live.snapshot
+        return (here.state, happened.event.name) not in self.live.machine.lookup or item.key in here.planned
 
     async def step(
         self,
@@ -105,13 +106,26 @@ class Moves:
     async def append(
         self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Posts = ()
     ) -> None:
-        await self.live.append(done, spends=spends, taken=taken, posts=posts)
+        """One commit; what was reserved for an item goes when the item does, however it ends."""
+        items = self.live.snapshot.items
+        gone = [items[i] for s in done.entries for i in s.entry.closed if i in items]
+        back = tuple(s for i in gone for s in freed(self.live, i)) if gone else ()
+        await self.live.append(done, spends=back + spends, taken=taken, posts=posts)
         if posts:
             self.world.bell.ring()
 
-    def broken(self, item: Item, error: Exception) -> Any:
-        """An effect that broke is a fact too: the naming's `otherwise` says what it means."""
+    def sound(self, item: Item, result: Any) -> Any:
+        """The facts an effect brought back; whatever else it brought or broke with is a fact too, in their form.
+
+        The naming's `otherwise` says what that means.
+        """
         returns = self.live.machine.jobs[item.job].returns
+        error = result if isinstance(result, Exception) else None
+        if error is None:
+            problem = untapeable(result) if isinstance(result, returns) else f"not {returns.__name__}"
+            if problem is None:
+                return result
+            error = ValueError(problem)
         ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
         given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
         return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
@@ -134,6 +148,14 @@ class Moves:
         ended = ChildEnded(s.run, result, result in m.successes, tree, commit)
         item = ":".join(s.run.rsplit(".", 2))
         return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(ended)}),)
+
+
+def untapeable(value: Any) -> str | None:
+    """Why a value may not go on tape; None when it may."""
+    try:
+        return unacceptable(msgspec.to_builtins(value, builtin_types=(bytes, bytearray)))
+    except (TypeError, ValueError, RecursionError) as error:
+        return str(error)
 
 
 def _verdict(posted: Posted | None, told: dict[str, Any]) -> tuple[tuple[int, dict[str, Any]], ...]:

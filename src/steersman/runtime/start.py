@@ -86,6 +86,7 @@ def _live(
     person: str,
     parent: str = "",
     root: str = "",
+    epoch: int = 1,  # 0: nobody drives it yet
 ) -> Live:
     if m.begin is None:
         raise UserError(f"machine {m.name} cannot be started by hand")
@@ -100,7 +101,7 @@ def _live(
         root=root,
         parent=parent,
         title=title,
-        epoch=1,
+        epoch=epoch,
     )
     live = Live(world, m, made.snapshot, title, now, None)
     live.payloads = payloads
@@ -162,6 +163,7 @@ async def start_child(world: World, parent: Live, item: Item) -> str:
         "steersman",
         parent.run,
         parent.snapshot.root,
+        epoch=0,
     )
     live.ancestors = (run, *parent.ancestors)
     try:

@@ -1,0 +1,542 @@
+"""The audit of a tape: what it says about a sound one, what it cannot see, and what reading a tape again gives."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+from msgspec import structs
+from toys import MACHINES, played, settled, world_of
+
+from steersman.adapters.anchors import FileAnchors
+from steersman.adapters.sqlite import SqliteJournal
+from steersman.errors import JournalError, StoreBroken, UserError
+from steersman.kernel.canonical import canonical
+from steersman.kernel.replay import Bad
+from steersman.kernel.tape import GENESIS, Entry, sealed
+from steersman.machines.roundtable import MACHINE
+from steersman.ports.anchors import Kept
+from steersman.runtime.audit import anchor, audited, decisions, export, prune, replay, tape, verify
+from steersman.runtime.audit.verify import UNANCHORED
+from steersman.runtime.bridge import Bridge
+from steersman.runtime.start import fork
+from steersman.testing.memory import MemoryJournal
+from steersman.testing.tapes import PERSON, anchored, calm_world, voyage
+
+
+@pytest.fixture
+def world(tmp_path):
+    journal = SqliteJournal(tmp_path / "store.db")
+    yield calm_world(journal, **anchored({"file": FileAnchors(tmp_path)}))
+    journal.close()
+
+
+@pytest.fixture
+def head(world):
+    return voyage(world, 2)
+
+
+def stored(head):
+    """A head row's columns as SQLite keeps them."""
+    return [bytes.fromhex(v) if f == "hash" else v for f, v in structs.asdict(head).items()]
+
+
+def change(world, sql, *values):
+    """Does to the store what nobody should."""
+    world.journal._write.execute(sql, values)
+
+
+# ── a sound tape ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_sound(world, head):
+    """A run as the runtime left it is whole, anchored to its last entry, and nothing is left unseen."""
+    verdict = audited(world, head.run)
+    assert verdict.ok
+    assert (verdict.entries, verdict.first_bad, verdict.problems) == (head.seq, None, ())
+    assert verdict.anchored
+    assert verdict.unseen == ()
+
+
+def test_sound_in_memory():
+    """The audit asks the port alone: a journal in memory passes it too."""
+    world = calm_world(MemoryJournal())
+    assert audited(world, voyage(world, 1).run).ok
+
+
+@pytest.mark.parametrize("machine", ["errand", "captain"])
+def test_sound_with_children(tmp_path, machine):
+    """A parent and its children, which name the parent's texts, are each whole."""
+    world = world_of(tmp_path)
+    root = played(world, machine)
+    tree = world.journal.tree(root.run)
+    assert len(tree) == (2 if machine == "captain" else 1)
+    assert [audited(world, h.run).ok for h in tree] == [True] * len(tree)
+
+
+def test_unfinished(world):
+    """A run that still waits for somebody is verified as it is."""
+    bridge = Bridge(world)
+    run = voyage(world, 0).run
+    asyncio.run(bridge.settle(run, bridge.send(run, "task_followup_received", {"choice": "rework"}, PERSON)))
+    assert audited(world, run).ok
+
+
+def test_no_run(world):
+    """A run that never was is a clear error, not a verdict."""
+    with pytest.raises(UserError, match="there is no run nobody"):
+        audited(world, "nobody")
+
+
+def test_vanished(world, head):
+    """A run that is gone from the store altogether is found when an anchor remembers it."""
+    for sql in ("DELETE FROM entry", "DELETE FROM head", "DELETE FROM snapshot"):
+        change(world, sql)
+    verdict = audited(world, head.run)
+    assert not verdict.ok
+    assert verdict.first_bad == 1
+
+
+# ── what cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_unanchored(world, head):
+    """Without an anchor the verdict says exactly what it cannot see: a cut tail, and a tape rewritten as a whole."""
+    verdict = verify(world.journal, world.machines, head.run)
+    assert verdict.ok
+    assert not verdict.anchored
+    assert verdict.unseen == UNANCHORED
+
+
+def test_old_anchor(world, head):
+    """Entries after the newest anchor are said to be unseen, by number."""
+    first = audited_kept(world, head).genuine[0]
+    verdict = verify(world.journal, world.machines, head.run, Kept((first,)))
+    assert verdict.ok
+    assert len(verdict.unseen) == 1
+    assert verdict.unseen[0].startswith(f"entries {first.seq + 1} to {head.seq} cut off or rewritten")
+
+
+def audited_kept(world, head):
+    return world.anchors["file"].kept(head.run)
+
+
+def test_unknown_machine(world, head):
+    """Without its machine a run is verified by its stored definition; whether it succeeded is said to be unseen."""
+    verdict = verify(world.journal, {}, head.run, audited_kept(world, head))
+    assert verdict.ok
+    assert verdict.unseen == (
+        f"whether its outcome counts as a success: roundtable is not installed as it was ({MACHINE.digest})",
+    )
+
+
+def test_unknown_machine_head(world, head):
+    """Without its machine a head row that says another state or another outcome is found all the same."""
+    wrong = ("outcome='canceled'", "status='working'", "title='x'", "due=5", "state='test'")
+    for sql in (f"UPDATE head SET {cell}" for cell in wrong):  # noqa: S608  the five above
+        change(world, sql)
+        assert not verify(world.journal, {}, head.run).ok, sql
+        change(world, "REPLACE INTO head VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *stored(head))
+    assert verify(world.journal, {}, head.run).ok
+
+
+def test_other_definition(world, head):
+    """A machine that has changed since does not make an old tape look tampered with."""
+    changed = replace(MACHINE, digest="0" * 16)
+    verdict = verify(world.journal, {"roundtable": changed}, head.run)
+    assert verdict.ok
+
+
+# ── what is found beyond the proof's own cases ───────────────────────────────────────────────────────────────────────
+
+
+def test_all_findings(world, head):
+    """Several things wrong at once are all told, and the first bad entry is the lowest, however late it was noticed."""
+    entry = next(e for e, _ in tape(world.journal, head.run) if e.event == "workspace_ready")
+    ref = world.journal.head(head.run) and next(iter(world.journal.payload_refs(head.run)))
+    change(world, "UPDATE payload SET body=x'00', size=1 WHERE ref=?", ref)
+    change(world, "UPDATE head SET title='x' WHERE run=?", head.run)
+    verdict = audited(world, head.run)
+    assert len(verdict.problems) >= 2
+    assert verdict.first_bad is not None
+    assert verdict.first_bad != entry.seq
+
+
+def test_many_findings(world, head):
+    """A key that is not the key makes every text bad; the verdict tells some and counts the rest."""
+    change(world, "UPDATE payload_key SET key=zeroblob(32)")
+    verdict = audited(world, head.run)
+    assert verdict.first_bad == 1
+    assert verdict.problems[-1].endswith("more findings")
+    assert len(verdict.problems) == 21
+
+
+def test_unnamed_payload(world, head):
+    """A payload that no entry names is judged too."""
+    change(world, "INSERT INTO payload VALUES(?, 'p-1', x'00', 1)", head.run)
+    verdict = audited(world, head.run)
+    assert verdict.problems == ("payload 'p-1' does not have the digest in its name",)
+    assert verdict.first_bad is None
+
+
+def test_no_utf8(world, head):
+    """Text that is no UTF-8 any more is a finding, not a crash."""
+    change(world, "UPDATE head SET title=CAST(x'ff' AS TEXT) WHERE run=?", head.run)
+    verdict = audited(world, head.run)
+    assert not verdict.ok
+    assert any(p.startswith("the head row cannot be read") for p in verdict.problems)
+
+
+def test_busy_is_no_finding(world, head):
+    """A store that cannot be asked says nothing about a tape: that is an error, not a verdict."""
+
+    class Busy:
+        def __getattr__(self, name):
+            raise JournalError("busy")
+
+    with pytest.raises(JournalError, match="busy"):
+        verify(Busy(), world.machines, head.run)
+
+
+def test_a_name_in_somebodys_words(world):
+    """A reason that looks like a payload's name is words, not a missing payload."""
+    bridge = Bridge(world)
+    run = voyage(world, 0).run
+    reason = "p-" + "0" * 32
+    asyncio.run(
+        bridge.settle(run, bridge.send(run, "task_followup_received", {"choice": "more"}, PERSON, reason))
+    )
+    assert any(entry.why == reason for entry, _ in tape(world.journal, run))
+    assert audited(world, run).ok
+
+
+class Moving:
+    """A journal in which the run goes on while it is being read."""
+
+    def __init__(self, journal, go):
+        self._journal, self._go = journal, go
+
+    def __getattr__(self, name):
+        return getattr(self._journal, name)
+
+    def rows(self, run, after=0):
+        first = True
+        for row in self._journal.rows(run, after):
+            yield row
+            if first and self._go is not None:
+                first, go, self._go = False, self._go, None
+                go()
+
+
+def test_moving_run(world, head):
+    """A run that is driven on while it is verified is not taken for torn."""
+    bridge = Bridge(world)
+
+    def go():
+        said = {"choice": "rework", "person": PERSON}
+        asyncio.run(bridge.settle(head.run, bridge.send(head.run, "task_followup_received", said, PERSON)))
+
+    moving = Moving(world.journal, go)
+    assert verify(moving, world.machines, head.run).ok
+    assert moving._go is None
+    assert world.journal.head(head.run).seq > head.seq
+
+
+def forged(entries):
+    """Rows of a tape that fits together by its hashes."""
+    rows, prev = [], GENESIS
+    for n, fields in enumerate(entries, 1):
+        stored = sealed(Entry(run="r", seq=n, at=n, prev=prev, **fields))
+        rows.append((n, stored.body, stored.hash))
+        prev = stored.hash
+    return rows
+
+
+class Forged:
+    """A journal that holds nothing but one forged tape."""
+
+    def __init__(self, entries):
+        self._rows = forged(entries)
+
+    def rows(self, *_):
+        return iter(self._rows)
+
+    def __getattr__(self, name):
+        return lambda *_: None
+
+    def payload_refs(self, *_):
+        return ()
+
+
+CREATED = {"kind": "created", "to": "s", "context": {}, "root": "r", "machine": "m"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "words", "seq"),
+    [
+        ([{"kind": "note"}], "does not begin the run", 1),
+        ([CREATED, CREATED], "begins the run a second time", 2),
+        ([{**CREATED, "context": None}], "creates nothing", 1),
+        (
+            [CREATED, {"kind": "transition", "source": "t", "to": "s"}],
+            "leads from t, but the run was in s",
+            2,
+        ),
+        ([CREATED, {"kind": "sealed", "state_hash": "0"}], "seals another state", 2),
+        ([CREATED, {"kind": "note", "ops": (["take", "f", "g"],)}], "cannot be read", 2),
+        ([CREATED, {"kind": "note", "ops": ([],)}], "cannot be read", 2),
+        ([{**CREATED, "definition": "d"}], "names definition d, which is not in the store", 1),
+        ([{**CREATED, "data": "p-" + "0" * 32}], "is not in the store", 1),
+    ],
+)
+def test_forged(entries, words, seq):
+    """A tape whose hashes fit but whose story does not is found at the entry where it stops making sense."""
+    verdict = verify(Forged(entries), {}, "r")
+    assert any(words in p for p in verdict.problems), verdict
+    assert verdict.first_bad == seq
+
+
+# ── memory ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Endless(Forged):
+    """A journal that makes up a long tape while it is read."""
+
+    def __init__(self, count):
+        self._count = count
+
+    def rows(self, *_):
+        prev = GENESIS
+        for n in range(1, self._count + 1):
+            fields = (
+                CREATED
+                if n == 1
+                else {"kind": "transition", "source": "s", "to": "s", "ops": (("add", "n", 1),)}
+            )
+            stored = sealed(Entry(run="r", seq=n, at=n, prev=prev, data={"ref": f"p-{n:032x}"}, **fields))
+            prev = stored.hash
+            yield n, stored.body, stored.hash
+
+
+def test_memory_does_not_grow():
+    """Verifying ten times as many entries, each with a text of its own, takes no more memory."""
+    import tracemalloc
+
+    from steersman.runtime.audit import texts
+
+    def peak(count):
+        tracemalloc.start()
+        verify(Endless(count), {}, "r")
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    remembered, texts.REMEMBERED = texts.REMEMBERED, 500
+    try:
+        assert peak(10_000) < peak(1_000) * 1.2
+    finally:
+        texts.REMEMBERED = remembered
+
+
+# ── reading it again ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_replay(world, head):
+    """Every transition of a run is decided the same again by the machine that decided it."""
+    again = replay(world.journal, MACHINE, head.run)
+    steps = [e for e, _ in tape(world.journal, head.run) if e.kind in ("created", "transition")]
+    assert (again.same, again.different, again.other_version) == (len(steps), 0, 0)
+    assert again.bad is None
+
+
+def test_replay_other_version(world, head):
+    """Where the definition is another one, replay says so instead of guessing."""
+    again = replay(world.journal, MACHINES["errand"], head.run)
+    assert again.same == again.different == 0
+    assert again.other_version == len(again.decisions) > 0
+
+
+def test_replay_of_a_torn_tape(world, head):
+    """Replay goes as far as the tape can be read and says where that is."""
+    change(world, "UPDATE entry SET body=x'00' WHERE run=? AND seq=9", head.run)
+    again = replay(world.journal, MACHINE, head.run)
+    assert again.bad == Bad(9, "entry 9 does not have the hash it was stored with")
+    assert again.same == 6  # of eight entries one is a seal and one a claim
+
+
+def test_decisions(world, head, tmp_path):
+    """Two runs that decided the same about the same trees have one decision hash; another story has another."""
+    twin = calm_world(MemoryJournal())
+    assert decisions(world.journal, head.run) == decisions(twin.journal, voyage(twin, 2).run)
+    assert decisions(world.journal, head.run) != decisions(twin.journal, voyage(twin, 1).run)
+
+
+# ── export ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_export_needs_no_steersman(world, head):
+    """An export is checked with a JSON parser and SHA-256 alone: chain, texts, and its own end."""
+    kept = audited_kept(world, head)
+    lines = [json.loads(line) for line in export(world.journal, head.run, payloads=True, anchors=kept)]
+    first, *middle, end = lines
+    assert (first["export"], first["run"], first["entries"]) == (1, head.run, head.seq)
+    prev = "0" * 64
+    for n, line in enumerate((x for x in middle if "entry" in x), 1):
+        plain = json.dumps(line["entry"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert hashlib.sha256(plain.encode()).hexdigest() == line["hash"]
+        assert (line["entry"]["seq"], line["entry"]["prev"]) == (n, prev)
+        prev = line["hash"]
+    assert prev == end["hash"] == head.hash
+    key = bytes.fromhex(next(x["key"] for x in middle if "key" in x))
+    texts = {x["payload"]: x["text"].encode() for x in middle if "payload" in x}
+    assert texts
+    assert all(name == "p-" + hmac.digest(key, t, "sha256").hex()[:32] for name, t in texts.items())
+    assert end["end"] == len(lines) - 1
+    assert [x["anchor"]["seq"] for x in middle if "anchor" in x] == [a.seq for a in kept.genuine]
+    assert [x["definition"] for x in middle if "definition" in x] == [MACHINE.digest]
+
+
+def test_export_without_texts(world, head):
+    """An export leaves the texts and their key out unless they are asked for."""
+    lines = [json.loads(line) for line in export(world.journal, head.run)]
+    assert not any({"key", "payload"} & line.keys() for line in lines)
+    assert all(canonical(line) == canonical(msgspec.json.decode(canonical(line))) for line in lines)
+
+
+def test_export_of_odd_bytes(world, head):
+    """A payload that is no text is exported as it is."""
+    change(
+        world,
+        "UPDATE payload SET body=x'ff', size=1 WHERE ref=(SELECT min(ref) FROM payload WHERE body IS NOT NULL)",
+    )
+    assert any(b'"base64":"/w=="' in line for line in export(world.journal, head.run, payloads=True))
+
+
+def test_export_refuses_a_torn_tape(world, head):
+    """A tape that does not fit is not exported as if it did."""
+    change(world, "DELETE FROM entry WHERE run=? AND seq=5", head.run)
+    with pytest.raises(StoreBroken, match=r"entry 5 is missing.*audit verify"):
+        list(export(world.journal, head.run))
+
+
+def test_export_of_nothing(world):
+    """A run that never was has no export."""
+    with pytest.raises(UserError, match="there is no run"):
+        list(export(world.journal, "nobody"))
+
+
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_prune(world, head):
+    """Pruning drops every text and the key, keeps tape and state, says so on tape, and the run still verifies."""
+    before = Bridge(world).live(head.run).snapshot
+    texts = len(list(world.journal.payload_refs(head.run)))
+    done = prune(world, head.run, "ann", "they asked for it")
+    assert (done.run, done.seq, done.payloads, done.runs) == (head.run, head.seq + 1, texts, (head.run,))
+    assert list(world.journal.payload_refs(head.run)) == []
+    assert world.journal.key(head.run) is None
+    after = Bridge(world).live(head.run).snapshot
+    assert structs.replace(after, seq=before.seq, hash=before.hash, at=before.at) == before
+    last = list(tape(world.journal, head.run))[-1][0]
+    assert (last.kind, last.actor, last.why) == ("pruned", "person:ann", "they asked for it")
+    verdict = audited(world, head.run)
+    assert verdict.ok
+    assert verdict.unseen == ("what the texts of this run said: they were pruned, their digests are left",)
+
+
+def test_pruned_followup(world, head):
+    """Nobody can go on with a pruned run: a follow-up is journaled as refused, with the reason and the next step."""
+    prune(world, head.run, "ann")
+    posted = Bridge(world).send(head.run, "task_followup_received", {"choice": "rework"}, "ann")
+    verdict = settled(world, head.run, posted)
+    assert verdict["result"] == "refused"
+    assert "pruned" in verdict["why"]
+    assert "start a new run" in verdict["why"]
+    assert list(tape(world.journal, head.run))[-1][0].kind == "refused"
+    assert audited(world, head.run).ok
+
+
+def test_pruned_words(world, head):
+    """Longer words for a pruned run are refused before they are kept anywhere."""
+    prune(world, head.run, "ann")
+    with pytest.raises(UserError, match="pruned: start a new run"):
+        Bridge(world).text(head.run, "go on")
+
+
+def test_pruned_fork(world, head):
+    """A pruned run cannot be forked."""
+    prune(world, head.run, "ann")
+    with pytest.raises(UserError, match="pruned"):
+        asyncio.run(fork(world, head.run, 3, "ann"))
+
+
+def test_prune_twice(world, head):
+    """What was pruned is not pruned again."""
+    prune(world, head.run, "ann")
+    with pytest.raises(UserError, match="pruned already"):
+        prune(world, head.run, "ann")
+
+
+def test_prune_export(world, head):
+    """A pruned run is exported without its texts, and says why not with them."""
+    prune(world, head.run, "ann")
+    assert len(list(export(world.journal, head.run))) > head.seq
+    with pytest.raises(UserError, match="pruned"):
+        list(export(world.journal, head.run, payloads=True))
+
+
+def test_prune_nobody(world):
+    """A run that never was is not pruned."""
+    with pytest.raises(UserError, match="there is no run"):
+        prune(world, "nobody", "ann")
+
+
+def test_prune_waits_for_the_tree(world, head):
+    """While one run of the tree goes on, nothing of it is pruned; afterwards both are, and both verify."""
+    other = asyncio.run(fork(world, head.run, 3, "ann"))
+    with pytest.raises(UserError, match=f"run {other} is working.*steersman abort {other}"):
+        prune(world, head.run, "ann")
+    assert world.journal.key(head.run) is not None
+    assert settled(world, other, Bridge(world).abort(other, "ann"))["result"] == "taken"
+    assert set(prune(world, other, "ann").runs) == {head.run, other}
+    assert [audited(world, r).ok for r in (head.run, other)] == [True, True]
+
+
+def test_prune_while_driven(world, head):
+    """A run that somebody drives is left alone."""
+    lock = world.locks.acquire(head.run)
+    with pytest.raises(UserError, match="driven by"):
+        prune(world, head.run, "ann")
+    lock.release()
+    assert prune(world, head.run, "ann").payloads > 0
+
+
+def test_gone_without_a_word(world, head):
+    """Texts that are gone though no entry says so are a finding; so is a `pruned` entry of another tree."""
+    change(world, "DELETE FROM payload")
+    change(world, "DELETE FROM payload_key")
+    verdict = audited(world, head.run)
+    assert verdict.first_bad == 1
+    assert any("no entry says that they were pruned" in p for p in verdict.problems)
+
+
+# ── anchoring ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_anchor_words(world, head):
+    """An unknown place and an unknown run are told with what there is."""
+    with pytest.raises(UserError, match="there are file"):
+        anchor(world, head.run, "moon")
+    with pytest.raises(UserError, match="there is no run"):
+        anchor(world, "nobody")
+
+
+def test_anchor(world, head):
+    """An anchor states the run's length and last hash as they are now."""
+    made = anchor(world, head.run)
+    assert (made.run, made.seq, made.hash) == (head.run, head.seq, head.hash)
+    assert made in audited_kept(world, head).genuine
