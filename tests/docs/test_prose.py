@@ -1,7 +1,10 @@
 """What the prose says is so: promises, links, commands, files, decisions."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -189,6 +192,55 @@ def test_glossary_words_are_in_order_and_once():
     assert words == sorted(set(words))
     known = {form for word in words for form in (word, f"{word}s", word.replace("entry", "entries"))}
     assert sorted(set(re.findall(r"\*([^*\n]+)\*", text)) - known - {"italics", "final"}) == []
+
+
+def test_the_tutorial_can_be_followed(tmp_path):
+    """Typed in as it is written, the tutorial prints what it says: but for ids, times, hashes and folders."""
+    page = text_of(TOP / "docs" / "tutorial" / "first-run.md")
+    (written,) = set(RUN.findall(page))
+    steps = list(followed(page))
+    assert len(steps) > 12
+    actual = typed_in(steps, written, tmp_path)
+    assert spoken(actual) == spoken(line for step in steps for line in step[1:])
+
+
+RUN = re.compile(r"\b\d{6}-[a-z0-9]{6}\b")
+WRITE = re.compile(
+    r"^Write `([^`]+)`:\n\n```\w+\n(.*?)^```$|^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+SHIFTING = re.compile(r"\b\d\d:\d\d:\d\d\b|\b[0-9a-f]{12,64}\b|\b\d+ (?:ms|s|min)\b|\S*(?=/harbour/)")
+
+
+def followed(page):
+    """Every step in order: a file to write as a command, or a command with the lines it should print."""
+    for name, content, console in WRITE.findall(page):
+        if name:
+            yield [f"cat > {shlex.quote(name)} <<'END OF FILE'\n{content}END OF FILE"]
+        for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+            yield part.rstrip().splitlines()
+
+
+def typed_in(steps, written, folder):
+    known = f"RUN=$(steersman runs --json | {shlex.quote(sys.executable)} -c 'import json, sys; print(json.load(sys.stdin)[0][\"run\"])')"
+    lines = [
+        s[0].replace(written, "$RUN") + (f"\n{known}" if s[0].startswith("steersman run ") else "")
+        for s in steps
+    ]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {"PATH": path, "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        ["bash", "-c", "exec 2>&1\n" + "\n".join(lines)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return done.stdout.decode().rstrip().splitlines()
+
+
+def spoken(lines):
+    return [SHIFTING.sub("#", RUN.sub("RUN", line)).rstrip() for line in lines if line.strip()]
 
 
 def text_of(page):
