@@ -1,0 +1,190 @@
+"""For every guard of the roundtable: one field of a reply, of a person's input or of a setting differs, and through the
+command line another row is taken. The published guard is the executed guard.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from voyage import APPROVE, CHANGES, NAMES, RIGHT, UNIT, WRONG, Project, changed, crew, story
+
+from steersman.contracts.agent import PROVIDER_CLASSES
+from steersman.kernel.machine import guards
+from steersman.machines.roundtable import MACHINE
+
+Story = dict[str, Any]
+Row = tuple[str | None, str, str]
+
+
+class Case(NamedTuple):
+    """One guard: a story, the same with one field changed, and the row that each takes and the other does not."""
+
+    guard: str
+    before: Story
+    after: Story
+    row: Row
+    other: Row
+
+
+PLAIN = story()
+PROPOSAL = story(mode="proposal")
+MERGE = story(deliver="merge", then=[{"do": "answer", "choice": "approve"}])
+DECLINED = changed(MERGE, "then", 0, "choice", to="reject")
+ANSWERED = story(mode="proposal", then=[{"do": "answer", "choice": "approve"}])
+SENT = story(mode="proposal", then=[{"do": "confirm", "digest": "right"}])
+ABORTED = story(mode="proposal", then=[{"do": "abort"}])
+READY = story(setup=[["true"]])
+UNREADY = changed(READY, "setup", to=[["false"]])
+REQUESTS = story(max_iterations=1, crew=crew(reviewer=[{"mode": "implementation", "reply": CHANGES}]))
+AGAIN = story(
+    crew=crew(
+        coder=[
+            {"mode": "implementation", "edit": [{"write": "calc.py", "text": RIGHT}], "say": "a"},
+            {
+                "mode": "implementation",
+                "round": "2",
+                "edit": [{"append": "calc.py", "text": "# why\n"}],
+                "say": "b",
+            },
+        ],
+        reviewer=[
+            {"mode": "implementation", "round": "1", "reply": CHANGES},
+            {"mode": "implementation", "reply": APPROVE},
+        ],
+    )
+)
+FAILS_TWICE = story(
+    rules={"repeated_failure": "same_command"},
+    crew=crew(
+        coder=[
+            {"mode": "implementation", "round": "1", "edit": [{"write": "calc.py", "text": "def add(a, b):\n    return 'one'\n"}], "say": "a"},
+            {"mode": "implementation", "round": "2", "edit": [{"write": "calc.py", "text": "def add(a, b):\n    return 'two'\n"}], "say": "b"},
+        ]
+    ),
+)  # fmt: skip
+TWO_CHECKS = story(
+    max_iterations=1,
+    checks={"unit": UNIT, "ok": ["true"]},
+    crew=crew(tester=[{"mode": "implementation", "reply": {**NAMES, "commands": [["true"]]}}]),
+)
+COMMITTED = story(
+    deliver="merge",
+    then=[{"do": "commit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}],
+)
+CODER_TEXT = ("crew", "coder", 1, "edit", 0, "text")
+REVIEW = ("crew", "reviewer", 1, "reply")
+COMMANDS = ("crew", "tester", 1, "reply", "commands")
+
+DRAFTS: Row = ("intake", "draft_proposal", "plan")
+CONFIRMED: Row = ("intake", "implementation_confirmed", "plan")
+PASSES: Row = ("test", "tests_passed", "finalize")
+BUILT: Row = ("build", "start_reviewer", "review")
+NO_CHANGE: Row = ("build", "coder_changed_nothing", "iterate")
+DELIVERED: Row = ("finalize", "delivered", "finalize")
+INVALID: Row = ("review", "review_schema_invalid", "finalize")
+NO_COMMAND: Row = ("test", "tester_schema_invalid", "iterate")
+FAILS: Row = ("test", "tests_failed", "iterate")
+GRANTED: Row = ("finalize", "merge_granted", "finalize")
+DECLINES: Row = ("finalize", "merge_declined", "finalize")
+NOT_READY: Row = ("plan", "setup_failed", "finalize")
+
+CASES = (
+    Case("proposal_mode", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), DRAFTS, CONFIRMED),
+    Case("implements", PLAIN, changed(PLAIN, "mode", to="proposal"), CONFIRMED, DRAFTS),
+    Case("proposes", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), ("plan", "roundtable_reviewer", "review"), ("plan", "workspace_ready", "plan")),
+    Case("to_prepare", PLAIN, changed(PLAIN, "mode", to="proposal"), ("plan", "workspace_ready", "plan"), ("plan", "roundtable_reviewer", "review")),
+    Case("confirms", SENT, changed(SENT, "then", 0, "digest", to="wrong"), ("plan", "start_coder", "build"), DRAFTS),
+    Case("rejects", ANSWERED, changed(ANSWERED, "then", 0, "choice", to="reject"), ("finalize", "task_followup_received", "intake"), ("finalize", "aborted_by_operator", "finalize")),
+    Case("awaits", ABORTED, changed(ABORTED, "mode", to="implementation"), ("finalize", "aborted_by_operator", "finalize"), DELIVERED),
+    Case("replied", PROPOSAL, changed(PROPOSAL, "crew", "coder", 0, "say", to=""), ("plan", "roundtable_reviewer", "review"), ("plan", "provider_protocol_error", "finalize")),
+    Case("discussed", PROPOSAL, changed(PROPOSAL, "crew", "tester", 0, "say", to=""), ("test", "await_operator_confirm", "finalize"), ("test", "provider_protocol_error", "finalize")),
+    Case("ready", READY, UNREADY, ("plan", "workspace_ready", "plan"), NOT_READY),
+    Case("prepared", READY, UNREADY, ("plan", "start_coder", "build"), NOT_READY),
+    Case("changed", PLAIN, changed(PLAIN, *CODER_TEXT, to=WRONG), BUILT, NO_CHANGE),
+    Case("unchanged", changed(PLAIN, *CODER_TEXT, to=WRONG), PLAIN, NO_CHANGE, BUILT),
+    Case("approves", PLAIN, changed(PLAIN, *REVIEW, "decision", to="changes_requested"), ("review", "review_approved", "test"), INVALID),
+    Case("requests_changes", REQUESTS, changed(REQUESTS, "crew", "reviewer", 0, "reply", "decision", to="approve"), ("review", "review_changes_requested", "iterate"), INVALID),
+    Case("remain", AGAIN, changed(AGAIN, "max_iterations", to=1), ("iterate", "start_coder", "build"), ("iterate", "max_iterations_reached", "finalize")),
+    Case("names_commands", PLAIN, changed(PLAIN, *COMMANDS, to=[]), ("test", "tester_replied", "test"), NO_COMMAND),
+    Case("answered", PLAIN, changed(PLAIN, *COMMANDS, to=[]), PASSES, NO_COMMAND),
+    Case("failed", changed(PLAIN, *CODER_TEXT, to="def add(a, b):\n    return 0\n"), PLAIN, FAILS, PASSES),
+    Case("blocked", changed(PLAIN, *COMMANDS, to=[["rm", "-rf", "x"]]), PLAIN, ("test", "tester_command_blocked", "finalize"), PASSES),
+    Case("passed", TWO_CHECKS, changed(TWO_CHECKS, "checks", "unit", to=["true"]), PASSES, FAILS),
+    Case("repeated", FAILS_TWICE, changed(FAILS_TWICE, "rules", "repeated_failure", to="same_failure"), ("test", "repeated_test_failure", "finalize"), ("iterate", "max_iterations_reached", "finalize")),
+    Case("asks_merge", DECLINED, changed(DECLINED, "deliver", to="branch"), DECLINES, DELIVERED),
+    Case("hands_over", changed(DECLINED, "deliver", to="branch"), DECLINED, DELIVERED, DECLINES),
+    Case("granted", MERGE, DECLINED, GRANTED, DECLINES),
+    Case("done", COMMITTED, changed(COMMITTED, "then", 0, "path", to="calc.py"), DELIVERED, ("finalize", "delivery_failed", "finalize")),
+    *(Case(name, PLAIN, changed(PLAIN, "crew", "coder", 1, "error", to=name), BUILT, ("build", name, "finalize")) for name in PROVIDER_CLASSES),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def play(projects: Callable[[], Project]) -> Callable[[Story], list[Row]]:
+    """Plays a story through the command line, each once, and gives the rows it took."""
+    known: dict[str, list[Row]] = {}
+
+    def played(told: Story) -> list[Row]:
+        key = json.dumps(told, sort_keys=True)
+        if key not in known:
+            known[key] = _played(projects(), told)
+        return known[key]
+
+    return played
+
+
+def _played(project: Project, told: Story) -> list[Row]:
+    run = project.run(told).json()["run"]
+    for word in told["then"]:
+        _said(project, run, word)
+    return project.rows(run)
+
+
+def _said(project: Project, run: str, word: dict[str, str]) -> None:
+    match word["do"]:
+        case "answer":
+            project.call("answer", run, word["choice"])
+        case "abort":
+            project.call("abort", run)
+        case "confirm":
+            (gate,) = project.call("gates", run, "--json").json()
+            digest = gate["digest"] if word["digest"] == "right" else word["digest"]
+            data = {"choice": "approve", "digest": digest, "person": "ann"}
+            project.call("send", run, "task_followup_received", "--data", json.dumps(data))
+        case "commit":
+            (project.repo / word["path"]).write_text("x = 1\n")
+            project.git("add", "-A")
+            project.git("commit", "-qm", "meanwhile")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.guard)
+def test_one_field_makes_another_row_be_taken(case: Case, play: Callable[[Story], list[Row]]) -> None:
+    """Each guard decides: with one field changed the run takes another row."""
+    before, after = play(case.before), play(case.after)
+    assert before.count(case.row) > after.count(case.row)
+    assert after.count(case.other) > before.count(case.other)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.guard)
+def test_the_stories_differ_in_exactly_one_field(case: Case) -> None:
+    """Each pair of stories differs in one field and no more."""
+    before, after = dict(_leaves(case.before)), dict(_leaves(case.after))
+    differing = [k for k in before.keys() | after.keys() if before.get(k) != after.get(k)]
+    assert len(differing) == 1
+
+
+def test_every_guard_has_a_case() -> None:
+    """No guard of the table is left without a story of its own."""
+    named = {g.name for g in guards(MACHINE)} - {"otherwise"}
+    assert {c.guard for c in CASES} == named
+    print(f"guards with a story: {len(CASES)} of {len(named)}")
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    """Every field of a story; a list without objects in it is one field."""
+    if isinstance(value, dict):
+        return [leaf for k, v in value.items() for leaf in _leaves(v, (*path, k))]
+    if isinstance(value, list) and any(isinstance(v, dict) for v in value):
+        return [leaf for n, v in enumerate(value) for leaf in _leaves(v, (*path, n))]
+    return [(path, value)]
