@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _read = msgspec.json.decode
 
 COLUMNS = "run, root, parent, machine, definition, title, state, status, outcome, seq, hash, epoch, created, at, due"
+PAGE = 500  # rows of a long list that are read at once
 OPEN = "status IN ('working', 'waiting for you', 'waiting until')"
 
 
@@ -82,11 +83,15 @@ class SqliteReader:
         return [_head(row) for row in self._query(sql, (now,))]
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
-        with told(self.path):
-            for seq, body, hash_ in self._reader.execute(
-                "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq", (run, after)
-            ):
-                yield seq, _bytes(body), _hex(hash_)
+        sql = "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq LIMIT ?"
+        for seq, body, hash_ in self._pages(sql, run, after):
+            yield seq, _bytes(body), _hex(hash_)
+
+    def _pages(self, sql: str, owner: str, after: Any) -> Iterator[Any]:
+        """Rows a page at a time: a reader that dawdles holds no transaction, so the others see what is new."""
+        while page := self._query(sql, (owner, after, PAGE)):
+            yield from page
+            after = page[-1][0]
 
     def snapshot(self, run: str) -> tuple[int, bytes] | None:
         rows = self._query("SELECT seq, body FROM snapshot WHERE run=?", (run,))
@@ -108,9 +113,9 @@ class SqliteReader:
         return data
 
     def payload_refs(self, root: str) -> Iterator[str]:
-        with told(self.path):
-            for (ref,) in self._reader.execute("SELECT ref FROM payload WHERE root=? ORDER BY ref", (root,)):
-                yield ref
+        sql = "SELECT ref FROM payload WHERE root=? AND ref>? ORDER BY ref LIMIT ?"
+        for (ref,) in self._pages(sql, root, ""):
+            yield ref
 
     def key(self, root: str) -> bytes | None:
         rows = self._query("SELECT key FROM payload_key WHERE root=?", (root,))
