@@ -165,7 +165,14 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], feed: bytes) 
     argv = ["git", "--no-pager", *args]
     try:
         done = subprocess.run(
-            argv, cwd=cwd, env=env, input=feed, capture_output=True, check=False, timeout=_SECONDS
+            argv,
+            cwd=cwd,
+            env=env,
+            input=feed,
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
+            process_group=0,  # a Ctrl-C at the terminal is ours to take: git ends what it has begun
         )
     except subprocess.TimeoutExpired:
         raise WorkspaceError(

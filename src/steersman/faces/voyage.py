@@ -99,8 +99,8 @@ def _cbreak(loop: asyncio.AbstractEventLoop, hands: Hands) -> Iterator[None]:
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
-async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) -> Any:
-    """Drives with hands on: `go` does the driving, an abort or a detachment is carried out afterwards."""
+async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) -> tuple[Any, bool]:
+    """Drives with hands on; gives what `go` gave, and whether a driver in the background has taken over."""
     hands = Hands(deck, screen, run, driver)
     with screen, _held(hands, keys=screen.keys):
         result = await go(driver)
@@ -111,14 +111,14 @@ async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) 
     if hands.detach:
         background(deck, run)
         deck.say(f"run {run} goes on in the background: {deck.me} watch {run}")
-    return result
+    return result, hands.detach
 
 
 def launch(deck: Deck, order: "Order") -> int:
     """A new run, driven until it parks or ends."""
     screen = screen_for(deck)
 
-    async def voyage() -> str:
+    async def voyage() -> tuple[str, bool]:
         driver, lock, live = await deck.bridge.start(order, screen.watch)
         screen.follow(live.run)
         screen.watch(live, live.made.entries if live.made else ())
@@ -126,10 +126,11 @@ def launch(deck: Deck, order: "Order") -> int:
         async def go(driver: Driver) -> Head:
             return await driver.drive(live.run, held=lock, live=live)
 
-        await steered(deck, screen, live.run, driver, go)
-        return live.run
+        _, detached = await steered(deck, screen, live.run, driver, go)
+        return live.run, detached
 
-    return ended(deck, asyncio.run(voyage()))
+    run, detached = asyncio.run(voyage())
+    return DONE if detached else ended(deck, run)
 
 
 def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:
@@ -140,8 +141,8 @@ def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:
     async def go(driver: Driver) -> Head:
         return await driver.drive(run, take_over=take_over)
 
-    asyncio.run(steered(deck, screen, run, Driver(deck.bridge.world, screen.watch), go))
-    return ended(deck, run)
+    _, detached = asyncio.run(steered(deck, screen, run, Driver(deck.bridge.world, screen.watch), go))
+    return DONE if detached else ended(deck, run)
 
 
 def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> int:
@@ -153,9 +154,11 @@ def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> in
         return await deck.bridge.settle(run, posted, driver=driver)
 
     driver = Driver(deck.bridge.world, screen.watch)
-    verdict, by = asyncio.run(steered(deck, screen, run, driver, go))
+    (verdict, by), detached = asyncio.run(steered(deck, screen, run, driver, go))
     if verdict["result"] == "refused":
         return refused(deck, run, verdict)
+    if detached:
+        return DONE
     if by == "this command":
         return ended(deck, run, wanted_end=wanted_end)
     told = "taken" if verdict["result"] == "taken" else verdict["why"]

@@ -73,6 +73,7 @@ def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str, **li
         raise UserError("raise what? give the new limit: --usd, --tokens, --turns or --hours")
     if choice != "raise" and given:
         raise UserError(f"limits go with `raise`, not with `{choice}`")
+    _higher(deck, open_gate(deck, gate).run, given)
     return _answered(deck, gate, choice, digest, reason=reason, **({"limits": given} if given else {}))
 
 
@@ -123,6 +124,17 @@ def _answered(deck: Deck, name: str, choice: str, digest: str, **more: Any) -> i
 def _ends(gate: Gate, choice: str) -> bool:
     """Whether the answer asks the run to stop: then its stopping is what was wanted."""
     return choice == "stop" or (choice == "reject" and gate.job != "merge")
+
+
+def _higher(deck: Deck, run: str, limits: dict[str, int]) -> None:
+    """A raise is upwards: a limit that is there already is not lowered by a slip."""
+    from steersman.views.moments import LABELS, amount
+
+    for row in deck.bridge.world.journal.budget(deck.bridge.head(run).root):
+        new = limits.get(row.name)
+        if new is not None and row.limit is not None and new <= row.limit:
+            told = f"{LABELS.get(row.name, row.name)}: {amount(row.name, row.limit)}"
+            raise UserError(f"the limit is there already ({told}): give a higher one")
 
 
 def _limits(given: dict[str, Any]) -> dict[str, int]:

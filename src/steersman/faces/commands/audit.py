@@ -140,11 +140,15 @@ def anchor(deck: Deck, *, run: str, where: str) -> None:
 @_run
 @click.option("--reason", default="", help="Why; it stays on tape.")
 @click.option("--yes", is_flag=True, help="Do not ask: the texts cannot be had back.")
-def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> None:
+def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> int:
     """Drop prompts, replies, output and diffs of RUN and its children; entries, hashes and state stay."""
+    from steersman.faces.speech import insider
     from steersman.runtime.audit import prune as drop
 
     found = _found(deck, run)
+    refused = insider(deck, found, "prune")
+    if refused is not None:
+        return refused
     if not yes and not click.confirm(
         f"drop all texts of run {found} and its children? They cannot be had back"
     ):
@@ -152,6 +156,7 @@ def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> None:
     done = drop(deck.bridge.world, found, deck.person, reason)
     deck.tell(done)
     deck.say(f"run {done.run}: {done.payloads} texts dropped, entry {done.seq} says so")
+    return DONE
 
 
 @verb(
