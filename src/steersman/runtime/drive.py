@@ -5,6 +5,7 @@ each other; what they bring back is taken by one loop per run, in order. Parked 
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from steersman.errors import JournalError, StaleError, UserError
+from steersman.errors import JournalError, StaleError, SteersmanError, StoreFull, UserError
+from steersman.judges.text import clip, printable
 from steersman.kernel.build import definition
 from steersman.kernel.canonical import canonical
-from steersman.kernel.definition import TimerDue
+from steersman.kernel.definition import ChildEnded, TimerDue
 from steersman.kernel.record import Advance, Meta, late, note
 from steersman.kernel.snapshot import Item
 from steersman.kernel.tape import Retry, Sealed
@@ -146,6 +148,7 @@ class _Drive:
         self.wake = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()  # children that were called off
         self._arrived: deque[Callable[[], Any]] = deque()  # what tasks bring back, to be taken in order
         self._alerted = 0  # the entry after which nothing had happened for too long
         live.watch = driver.changed
@@ -201,7 +204,7 @@ class _Drive:
 
     async def close(self) -> None:
         """Stops what this drive has started and waits until it is gone."""
-        tasks = [*self._tasks.values(), *self._leaving]
+        tasks = [*self._tasks.values(), *self._leaving, *self._ending]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -219,9 +222,10 @@ class _Drive:
             await self._take_due()
             await self._alert()
             self._stop_left()
+            self._call_off()
             self._start()
             if not self._arrived:
-                if not self._tasks and self._soon() is None:
+                if not self._tasks and not self._ending and self._soon() is None:
                     break
                 await self._wait()
         return self.live.head()
@@ -322,7 +326,7 @@ class _Drive:
         facts = self.moves.sound(item, result)
         spent = _spent(facts, took)
         closes = (item.id,) if current is not None else ()
-        meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent)
+        meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent, _retried(item))
         if current is None:
             await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, spent))
         else:
@@ -402,17 +406,45 @@ class _Drive:
         self._bring(lambda: self._child_back(item, None))
 
     async def _child_back(self, item: Item, failed: Exception | None) -> None:
+        """A child that cannot be driven at all has ended for its parent, which goes on; store trouble stops both."""
         self._tasks.pop(item.id, None)
-        if failed is not None:
+        if isinstance(failed, StoreFull):
             raise failed
+        if failed is not None and item.id in self.live.snapshot.items:
+            meta = Meta(self._now(), cause=item.id, closes=(item.id,), why=clip(printable(str(failed)), 200))
+            await self.moves.event(item, ChildEnded(item.id.replace(":", "."), "broken"), meta)
+
+    def _call_off(self) -> None:
+        """Children that were told to stop are driven there, also those whose job is over with the state it belonged to."""
+        for run in self.moves.called_off:
+            task = asyncio.create_task(self._end_child(run, set(self._leaving)))
+            self._ending.add(task)
+            task.add_done_callback(self._ended)
+        self.moves.called_off = set()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._ending.discard(task)
+        self.wake.set()
+
+    async def _end_child(self, run: str, leaving: "set[asyncio.Task[None]]") -> None:
+        await asyncio.gather(*leaving, return_exceptions=True)
+        with contextlib.suppress(SteersmanError):  # somebody else drives it and takes it, or nobody ever can
+            await self.driver.drive(run)
 
     def _now(self) -> int:
         return self.world.clock.now()
 
 
 def _silent(item: Item) -> bool:
-    """A gate without a default: its deadline means nothing by itself, for no answer is never an approval."""
-    return item.kind == "gate" and not item.input.get("default")
+    """A gate whose deadline means nothing by itself: without a default, or with one that no silence can give."""
+    return item.kind == "gate" and item.input.get("default", "") in ("", "approve")
+
+
+def _retried(item: Item) -> Retry | None:
+    """How an event came about that its first attempt did not bring."""
+    if item.attempt > 1:
+        return Retry(item.attempt - 1, item.retry)
+    return Retry(item.starts - 1, "interrupted") if item.starts > 1 else None
 
 
 def _actor(item: Item, facts: Any) -> str:

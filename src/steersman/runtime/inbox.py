@@ -17,21 +17,31 @@ from steersman.kernel.step import Happened, Refused, legal, override
 from steersman.ports.journal import UNFINISHED, Posted, Spend
 from steersman.runtime.budget import ceilings
 from steersman.runtime.live import released
-from steersman.runtime.moves import Moves
+from steersman.runtime.moves import Moves, untapeable
 
 PRUNED = "the texts of this run were pruned, nobody can go on with it: start a new run instead"
 
 
 async def take(moves: Moves) -> None:
     """Takes what waits for this run, in order."""
-    for posted in moves.world.journal.pending(moves.live.run):
-        if moves.live.payloads.gone:
-            await _refuse(moves, posted, _meta(moves, posted), posted.body.get("event", posted.kind), PRUNED)
-        elif posted.body.get("inside"):
-            why = f"it came from inside the run, from effect {posted.body['inside']}: an agent never speaks for a person"
-            await _refuse(moves, posted, _meta(moves, posted), posted.body["event"], why)
-        else:
-            await KINDS[posted.kind](moves, posted)
+    while pending := moves.world.journal.pending(moves.live.run):
+        for posted in pending:
+            if not await take_one(moves, posted):
+                break  # it took another one before itself: look again
+
+
+async def take_one(moves: Moves, posted: Posted) -> bool:
+    """Takes one; False when an answer that came after it had to be taken first."""
+    if moves.live.payloads.gone:
+        await _refuse(moves, posted, _meta(moves, posted), posted.body.get("event", posted.kind), PRUNED)
+    elif posted.body.get("inside"):
+        why = f"it came from inside the run, from effect {posted.body['inside']}: an agent never speaks for a person"
+        await _refuse(moves, posted, _meta(moves, posted), posted.body["event"], why)
+    else:
+        before = moves.preferred
+        await KINDS[posted.kind](moves, posted)
+        return before == moves.preferred
+    return True
 
 
 async def _event(moves: Moves, posted: Posted) -> None:
@@ -54,6 +64,12 @@ async def _event(moves: Moves, posted: Posted) -> None:
         data = msgspec.convert(body.get("data", {}), event.carries)
     except msgspec.ValidationError as error:
         await _refuse(moves, posted, meta, event.name, f"what {event.name} carries does not fit: {error}")
+        return
+    problem = untapeable(data)
+    if problem is not None:
+        await _refuse(
+            moves, posted, meta, event.name, f"what {event.name} carries may not go on tape: {problem}"
+        )
         return
     await moves.step(Happened(event, data, Origin.PERSON), meta, taken=posted)
 
@@ -119,6 +135,7 @@ def _asked_again(gate: Item, seq: int) -> Item:
 
 async def _abort(moves: Moves, posted: Posted, meta: Meta | None = None) -> None:
     """The machine's own abort row where it has one, else canceled in place; the children are told too."""
+    await moves.answers_first(moves.live.snapshot.items, posted)
     m, s = moves.live.machine, moves.live.snapshot
     meta = meta or _meta(moves, posted)
     children = moves.world.journal.children(s.run)

@@ -1,5 +1,6 @@
 """The one way a run moves: an event is decided by the kernel, written down in one commit, and nothing else."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -8,10 +9,11 @@ from msgspec.structs import replace
 from steersman.errors import OverBudget
 from steersman.kernel.canonical import unacceptable
 from steersman.kernel.definition import ChildEnded
-from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse
-from steersman.kernel.snapshot import Item, state_hash
+from steersman.kernel.machine import Machine
+from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse, status
+from steersman.kernel.snapshot import Item, Snapshot, state_hash
 from steersman.kernel.step import Happened, Refused, name_facts
-from steersman.ports.journal import Posted, Spend
+from steersman.ports.journal import UNFINISHED, Posted, Spend
 from steersman.runtime.budget import ceilings, freed
 from steersman.runtime.live import Live
 from steersman.runtime.world import World
@@ -26,6 +28,8 @@ class Moves:
 
     def __init__(self, world: World, live: Live) -> None:
         self.world, self.live = world, live
+        self.preferred = 0  # answers that were taken before what would have voided their gates
+        self.called_off: set[str] = set()  # children that were told to stop
 
     def now(self) -> int:
         return self.world.clock.now()
@@ -60,6 +64,11 @@ class Moves:
         if done.refused is not None:
             await self.refused(done.refused, meta, taken, spends)
             return
+        if await self.answers_first(
+            [c for s in done.entries for c in s.entry.closed if c != meta.cause], taken
+        ):
+            await self._after_answers(happened, meta, spends, taken, posts)
+            return
         told = {"result": "taken", "seq": done.entries[0].entry.seq, "state": done.snapshot.state}
         try:
             await self.append(
@@ -70,20 +79,44 @@ class Moves:
                 raise
             await self.step(happened, replace(meta, hold=error.name), spends, taken, posts)
 
+    async def answers_first(self, closing: Iterable[str], taken: Posted | None = None) -> bool:
+        """A step that would void a gate already answered takes the answer first; says whether one was."""
+        items = self.live.snapshot.items
+        gates = {c for c in closing if c in items and items[c].kind == "gate"}
+        if not gates:
+            return False
+        from steersman.runtime.inbox import take_one  # the inbox moves runs too
+
+        said = [p for p in self.world.journal.pending(self.live.run) if p.kind == "answer" and p != taken]
+        first = next((p for p in said if p.body["gate"] in gates), None)
+        if first is None:
+            return False
+        self.preferred += 1
+        await take_one(self, first)
+        return True
+
+    async def _after_answers(
+        self, happened: Happened, meta: Meta, spends: tuple[Spend, ...], taken: Posted | None, posts: Posts
+    ) -> None:
+        """The same once more, in the state that the answers have led to; late where its item is over."""
+        if any(c not in self.live.snapshot.items for c in meta.closes):
+            over = late(self.live.snapshot, replace(meta, closes=()), happened.data)
+            await self.append(over, spends, _verdict(taken, {"result": "late"}))
+        else:
+            await self.step(happened, meta, spends, taken, posts)
+
     async def refused(
         self, refused: Refused, meta: Meta, taken: Posted | None = None, spends: tuple[Spend, ...] = ()
     ) -> None:
         """A refusal on tape, told to whoever sent it."""
         live = self.live
-        told = {
-            "result": "refused",
-            "seq": live.snapshot.seq + 1,
-            "why": refused.why,
-            "legal": list(refused.legal),
-        }
-        written = live.snapshot.refused < REFUSALS or bool(meta.closes)
-        done = refuse(live.snapshot, refused, meta) if written else Advance((), live.snapshot)
-        await self.append(done, spends, _verdict(taken, told))
+        told = {"result": "refused", "why": refused.why, "legal": list(refused.legal)}
+        if live.snapshot.refused < REFUSALS or meta.closes:
+            done = refuse(live.snapshot, refused, meta)
+            await self.append(done, spends, _verdict(taken, {**told, "seq": done.snapshot.seq}))
+            return
+        counted = Spend(live.run, "refused", spent=1)
+        await self.append(Advance((), live.snapshot), (*spends, counted), _verdict(taken, told))
 
     async def note(
         self,
@@ -101,7 +134,8 @@ class Moves:
             seal, after = note(after, Meta(meta.at), "sealed", state_hash=state_hash(after))
             entries = (stored, seal)
         told = {"result": "taken", "seq": stored.entry.seq, "state": after.state}
-        await self.append(Advance(entries, after), spends, _verdict(taken, told), posts)
+        done = Advance(entries, after)
+        await self.append(done, spends, _verdict(taken, told), posts + self._tell_parent(done))
 
     async def append(
         self, done: Advance, spends: tuple[Spend, ...] = (), taken: Any = (), posts: Posts = ()
@@ -112,6 +146,7 @@ class Moves:
         back = tuple(s for i in gone for s in freed(self.live, i)) if gone else ()
         await self.live.append(done, spends=back + spends, taken=taken, posts=posts)
         if posts:
+            self.called_off |= {run for run, kind, _ in posts if kind == "abort"}
             self.world.bell.ring()
 
     def sound(self, item: Item, result: Any) -> Any:
@@ -140,14 +175,22 @@ class Moves:
         )
 
     def _tell_parent(self, done: Advance) -> Posts:
-        s, m = done.snapshot, self.live.machine
-        if not s.parent or not any(e.entry.kind == "sealed" for e in done.entries):
+        """When a child is over, with nothing more to do or to ask, its parent has it in the inbox by the same commit."""
+        m = self.live.machine
+        if not done.snapshot.parent or status(m, self.live.snapshot) not in UNFINISHED:
             return ()
-        result = outcome(m, s)
-        tree, commit = getattr(s.context, "tree", ""), getattr(s.context, "commit", "")
-        ended = ChildEnded(s.run, result, result in m.successes, tree, commit)
-        item = ":".join(s.run.rsplit(".", 2))
-        return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(ended)}),)
+        return ended(m, done.snapshot)
+
+
+def ended(m: Machine, s: Snapshot) -> Posts:
+    """What the parent of a run that is over is told."""
+    if not s.parent or status(m, s) in UNFINISHED:
+        return ()
+    result = outcome(m, s)
+    tree, commit = getattr(s.context, "tree", ""), getattr(s.context, "commit", "")
+    told = ChildEnded(s.run, result, result in m.successes, tree, commit)
+    item = ":".join(s.run.rsplit(".", 2))
+    return ((s.parent, "child", {"item": item, "ended": msgspec.to_builtins(told)}),)
 
 
 def untapeable(value: Any) -> str | None:

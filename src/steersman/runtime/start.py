@@ -15,11 +15,12 @@ from steersman.kernel.definition import Origin
 from steersman.kernel.record import Advance, Meta, create
 from steersman.kernel.replay import Bad, rebuilt, typed
 from steersman.kernel.snapshot import Item, Snapshot
-from steersman.kernel.step import Happened, work
+from steersman.kernel.step import Happened, Planned, work
 from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.ports.journal import Spend
 from steersman.runtime.budget import ceilings, limits
 from steersman.runtime.live import Live, Payloads
+from steersman.runtime.moves import ended
 from steersman.runtime.world import World
 
 TITLE = 100
@@ -113,11 +114,15 @@ def _live(
 async def _create(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend, ...]) -> None:
     made = live.made
     assert made is not None  # noqa: S101  _live has just made it
-    planned = [i for s in made.entries for i in s.entry.planned if i.kind == "effect"]
+    planned = [i for s in made.entries for i in s.entry.planned if i.kind == "effect" and not i.held]
     reserved = tuple(s for i in planned for s in ceilings(live, i, live.config))
     live.stored = (0, 0)
     await live.append(
-        made, spends=spends + reserved, key=key, definition=(m.digest, canonical(definition(m)))
+        made,
+        spends=spends + reserved,
+        posts=ended(m, made.snapshot),
+        key=key,
+        definition=(m.digest, canonical(definition(m))),
     )
 
 
@@ -190,9 +195,15 @@ async def fork(world: World, run: str, at: int, person: str) -> str:
         raise UserError(f"run {run} has {before.seq} entries, not {at}: see `steersman audit tape {run}`")
     made = _forked(world, m, typed(m, before), head.title, person)
     live = Live(world, m, made.snapshot, head.title, made.snapshot.at, world.journal.key(head.root))
-    live.ancestors = (made.snapshot.run,)
-    await live.append(made, definition=(m.digest, canonical(definition(m))))
-    return made.snapshot.run
+    live.ancestors = (live.run,)
+    live.made = made
+    await _create(
+        live,
+        m,
+        None,
+        tuple(Spend(live.run, name, limit=value) for name, value in limits(live.config).items()),
+    )
+    return live.run
 
 
 def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str) -> Advance:
@@ -200,7 +211,7 @@ def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str)
 
     run, now = world.chance.run_id(), world.clock.now()
     planned = tuple(
-        Item(f"{run}:1:{n}", p.job, p.kind, p.key, p.input, 1, outlives=p.outlives)
+        Item(f"{run}:1:{n}", p.job, p.kind, p.key, p.input, 1, due=_due(p, now), outlives=p.outlives)
         for n, p in enumerate(work(m, before.state, before.context, before.counts, ()), 1)
     )
     entry = Entry(
@@ -223,4 +234,9 @@ def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str)
         title=title,
     )
     stored = sealed(entry)
-    return Advance((stored,), applied(None, entry, stored.hash, before.context))
+    return Advance((stored,), applied(None, entry, stored.hash, before.context, before.counts))
+
+
+def _due(p: Planned, now: int) -> int | None:
+    after = p.input.get("after_ms")
+    return now + after if after is not None else None
