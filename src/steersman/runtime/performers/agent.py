@@ -80,7 +80,9 @@ def compose(call: Call, nonce: str) -> str:
 
 
 def _capture(call: Call, workspace: Any, tree: Checkout) -> Change:
-    label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}"
+    # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
+    asked = call.effect.split(":")[1]
+    label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
     change: Change = workspace.capture(call.run, tree.path, call.given("base"), label)
     return change
 

@@ -1,0 +1,42 @@
+"""`steersman audit prune` is a person's word."""
+
+import subprocess
+
+import pytest
+
+from steersman.bootstrap import main, open_journal
+
+CREW = "version: 1\n" + "".join(f"{role}: [{{say: yes}}]\n" for role in ("coder", "reviewer", "tester"))
+ROLES = "".join(
+    f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\n' for role in ("coder", "reviewer", "tester")
+)
+
+
+@pytest.fixture
+def over(tmp_path, monkeypatch):
+    """A project with a run that is over: its folder, and the run's id."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("STEERSMAN_PERSON", "ann")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "crew.yaml").write_text(CREW)
+    (project / "steersman.toml").write_text(f"version = 1\n{ROLES}")
+    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
+    for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "base")):
+        subprocess.run(["git", *argv], cwd=project, check=True)
+    assert main(["run", "a task", "--project", str(project)]) == 3
+    run = open_journal(str(project), reading=True).heads()[0].run
+    assert main(["reject", run, "--project", str(project)]) == 0
+    return str(project), run
+
+
+def test_nothing_inside_a_run_drops_texts(over, monkeypatch, capsys):
+    """From inside a run's process tree pruning is refused, on tape, and nothing is gone; a person may."""
+    project, run = over
+    monkeypatch.setenv("STEERSMAN_EFFECT", f"{run}:2:1")
+    assert main(["audit", "prune", run, "--yes", "--project", project]) == 4
+    assert "from inside the run" in capsys.readouterr().err
+    assert open_journal(project, reading=True).key(run) is not None
+    monkeypatch.delenv("STEERSMAN_EFFECT")
+    assert main(["audit", "prune", run, "--yes", "--project", project]) == 0
+    assert open_journal(project, reading=True).key(run) is None
