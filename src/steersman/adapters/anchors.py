@@ -16,6 +16,7 @@ from steersman.kernel.canonical import canonical
 from steersman.ports.anchors import Anchor, Kept
 
 SECONDS = 60
+Line = tuple[int, bytes, Anchor]  # number, as it is in the file, as it is read
 
 
 class FileAnchors:
@@ -24,6 +25,7 @@ class FileAnchors:
     def __init__(self, state: Path, path: Path | None = None) -> None:
         self.key = AnchorKey(state)
         self.path = path or state / "anchors.jsonl"
+        self._read: tuple[bytes, dict[str, list[Line]], int] = (b"", {}, 0)
 
     def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         """Appends a signed statement, durable when this returns."""
@@ -43,10 +45,13 @@ class FileAnchors:
 
     def kept(self, run: str) -> Kept:
         try:
-            lines = self.path.read_bytes().splitlines()
+            data = self.path.read_bytes()
         except FileNotFoundError:
             return Kept()
-        return _sorted(self.key, run, lines, str(self.path))
+        if data != self._read[0]:  # whoever verifies every run reads the same file as often
+            self._read = (data, *_by_run(data))
+        _, lines, blanks = self._read
+        return _judged(self.key, lines.get(run, ()), blanks, str(self.path))
 
     def newest(self, run: str) -> Anchor | None:
         """The anchor of a run that says most."""
@@ -71,7 +76,8 @@ class GitAnchors:
             answer = self._git.call("cat-file", "blob", _ref(run))
         except WorkspaceError:  # without git nothing is kept there
             return Kept()
-        return _sorted(self.key, run, answer.out.splitlines(), _ref(run)) if answer.code == 0 else Kept()
+        lines, blanks = _by_run(answer.out) if answer.code == 0 else ({}, 0)
+        return _judged(self.key, lines.get(run, ()), blanks, _ref(run))
 
 
 class CommandAnchors:
@@ -108,15 +114,24 @@ class CommandAnchors:
         return Kept()
 
 
-def _sorted(key: AnchorKey, run: str, lines: Iterable[bytes], where: str) -> Kept:
-    genuine, doubts, blanks = [], [], 0
-    for n, line in enumerate(lines, 1):
+def _by_run(data: bytes) -> tuple[dict[str, list[Line]], int]:
+    found: dict[str, list[Line]] = {}
+    blanks = 0
+    for n, line in enumerate(data.splitlines(), 1):
         anchor = read_anchor(line)
         if anchor is None:
             blanks += 1
-        elif anchor.run == run and key.genuine(anchor) and canonical(anchor) == line:
+        else:
+            found.setdefault(anchor.run, []).append((n, line, anchor))
+    return found, blanks
+
+
+def _judged(key: AnchorKey, lines: Iterable[Line], blanks: int, where: str) -> Kept:
+    genuine, doubts = [], []
+    for n, line, anchor in lines:
+        if key.genuine(anchor) and canonical(anchor) == line:
             genuine.append(anchor)
-        elif anchor.run == run:
+        else:
             doubts.append(
                 f"line {n} of {where} is an anchor of this run that the project's key has not signed"
             )

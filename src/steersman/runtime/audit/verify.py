@@ -221,5 +221,8 @@ class _Audit:
         """Whether this tape, or that of the tree's first run, says that the texts were dropped."""
         if self.pruned or root == self.run:
             return self.pruned
+        return bool(self.found.read("the tape of the tree's first run", lambda: self._says_pruned(root)))
+
+    def _says_pruned(self, root: str) -> bool:
         links = chain(self.journal.rows(root), root)
         return any(not isinstance(link, Bad) and link[0].kind == "pruned" for link in links)
