@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: help setup demo test check prove bench docs format clean
+.PHONY: help setup demo test check coverage prove bench docs format clean
 
 help:            ## what there is to make
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,8 +26,8 @@ test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files
-	$(BIN)/ruff format --check src tests bench proofs
-	$(BIN)/ruff check src tests bench proofs
+	$(BIN)/ruff format --check src tests bench proofs docs
+	$(BIN)/ruff check src tests bench proofs docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m steersman machine lock --check
@@ -51,8 +51,8 @@ docs: $(STAMP)   ## write the generated pages anew
 	$(BIN)/python -m docs.generate
 
 format: $(STAMP)
-	$(BIN)/ruff format src tests bench proofs
-	$(BIN)/ruff check --fix src tests bench proofs
+	$(BIN)/ruff format src tests bench proofs docs
+	$(BIN)/ruff check --fix src tests bench proofs docs
 
 clean:
 	rm -rf $(VENV) bench/.venv

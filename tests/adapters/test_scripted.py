@@ -73,7 +73,7 @@ coder:
         ("implementation", 9, 9, "any"),
     ],
 )
-def test_choice(agent, tree, mode, round_, attempt, said):  # noqa: PLR0917  one row of the table
+def test_choice(agent, tree, mode, round_, attempt, said):
     """The most specific step wins: attempt over round over mode; asking again gives the same."""
     one = agent(CHOICE)
     for _ in range(3):

@@ -78,7 +78,7 @@ class GitWorkspace:
         self._git.read("update-ref", ref, commit)
         return change
 
-    def deliver(  # noqa: PLR0917  the port's own list
+    def deliver(
         self, run: str, commit: str, base: str, form: str, target: str | None, message: str
     ) -> Delivery:
         """Hands a recorded tree over as a branch of its own or into `target`."""

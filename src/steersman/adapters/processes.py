@@ -49,7 +49,7 @@ def stop_tree(effect_prefix: str, grace: float) -> int:
     return len(stopped)
 
 
-async def execute(  # noqa: PLR0917  six plain facts, in the order a person would say them
+async def execute(
     argv: Sequence[str],
     cwd: str | os.PathLike[str],
     env: Mapping[str, str],

@@ -37,7 +37,7 @@ PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks t
 Watch = Callable[[Live, Sequence[Sealed]], None]
 
 
-class Busy(UserError):
+class Busy(UserError):  # noqa: N818  a state of the run, not an action that failed
     """Somebody else drives this run."""
 
     exit_code = 4
@@ -86,9 +86,10 @@ class Driver:
     async def _onward(self, head: Head) -> None:
         """A child's end makes its parent runnable: it is driven too, unless somebody does."""
         parent = head.parent
-        if parent and parent not in self._active and not self.stopping and self.world.journal.pending(parent):
-            if self.world.locks.owner(parent) is None:
-                await self.drive(parent)
+        if not parent or parent in self._active or self.stopping:
+            return
+        if self.world.journal.pending(parent) and self.world.locks.owner(parent) is None:
+            await self.drive(parent)
 
     def _enter(self, drive: "_Drive") -> None:
         if not self._active:
