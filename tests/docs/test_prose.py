@@ -1,5 +1,6 @@
 """What the prose says is so: promises, links, commands, files, decisions."""
 
+import json
 import os
 import re
 import shlex
@@ -11,7 +12,9 @@ import click
 import pytest
 
 from steersman.faces.cli import cli
+from steersman.kernel.canonical import canonical
 from steersman.kernel.check import check
+from steersman.kernel.tape import read, sealed
 
 TOP = Path(__file__).resolve().parents[2]
 LEFT_OUT = {".venv", ".git", ".steersman", "node_modules", "results", "src"}
@@ -141,6 +144,16 @@ def test_the_architecture_names_files_that_are_there():
     rooms = {p.name for p in source.iterdir() if (p / "__init__.py").is_file()}
     walked = text_of(TOP / "ARCHITECTURE.md")
     assert sorted(room for room in rooms if f"{room}/" not in walked) == []
+
+
+def test_the_entry_in_the_architecture_is_a_real_one():
+    """The example entry is a whole entry: it is read as one, and its canonical bytes have the hash the text names."""
+    page = text_of(TOP / "ARCHITECTURE.md")
+    (body,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    entry = read(body.encode())
+    shown, *_ = re.findall(r"own hash, `([0-9a-f]+)…`", page)
+    assert sealed(entry).hash.startswith(shown)
+    assert sealed(entry).body == canonical(json.loads(body))
 
 
 def test_decisions_are_numbered_without_gaps():
