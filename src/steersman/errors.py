@@ -3,7 +3,7 @@
     SteersmanError
     ├── DefinitionError      we wrote a bad table
     ├── ContractError        an agent or a file broke its contract
-    ├── ProviderError        an agent could not be reached or did not work (its class is a word of DESIGN)
+    ├── ProviderError        an agent could not be reached or did not work (its class: contracts.agent)
     ├── JournalError         the store cannot keep what we want kept
     │   ├── StaleError       another driver owns the run now: this write is void
     │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, not ours
