@@ -153,7 +153,7 @@ class Project:
     def rows(self, run: str) -> list[tuple[str | None, str, str]]:
         """The rows that a run has taken."""
         kinds = ("created", "transition")
-        return [(e.get("from"), e["event"], e["to"]) for e in self.entries(run) if e["kind"] in kinds]
+        return [(e.get("from"), e.get("event", ""), e["to"]) for e in self.entries(run) if e["kind"] in kinds]
 
     def until(self, run: str, state: str, seconds: float = 20.0) -> None:
         """Waits until a run that somebody drives is in a state."""

@@ -1,0 +1,220 @@
+"""A person's hands on a run that works: Ctrl-C, signals, other processes, races, and words from inside a run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from voyage import STEERSMAN, Project, changed, story
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self"), reason="looks for processes in /proc")
+
+SLOW = changed(
+    changed(story(), "crew", "reviewer", 1, "sleep", to="60"), "crew", "reviewer", 1, "process", to="yes"
+)
+QUICK = ("crew", "reviewer", 1, "sleep")
+
+
+@pytest.fixture
+def working(project: Project) -> Iterator[tuple[Project, subprocess.Popen[bytes], str]]:
+    """A run whose reviewer thinks for a minute, driven by a process of its own."""
+    project.prepare(SLOW)
+    driver = project.start("run", "Fix add", "--mode", "implementation")
+    try:
+        _until(project, "review")
+        yield project, driver, project.only()
+    finally:
+        driver.kill()
+        driver.wait()
+
+
+def _until(project: Project, state: str, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if any(h["state"] == state for h in project.call("runs", "--json").json()):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no run got to {state}: {project.call('runs')}")
+
+
+def _agents(project: Project) -> list[int]:
+    """The processes that work for the project's runs."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cwd/.git") as file:
+                own = str(project.repo) in file.read()
+            with open(f"/proc/{name}/environ", "rb") as file:
+                own = own and b"STEERSMAN_EFFECT=" in file.read()
+        except OSError:
+            continue
+        found += [int(name)] if own else []
+    return found
+
+
+def _hurry(project: Project) -> None:
+    (project.repo / "crew.yaml").write_text(json.dumps(changed(SLOW, *QUICK, to="0")["crew"]))
+
+
+def test_one_interrupt_lets_go_and_nothing_is_lost(
+    working: tuple[Project, subprocess.Popen[bytes], str],
+) -> None:
+    """Ctrl-C stops cleanly, says how to go on and exits 3; what ran is shown as possibly run twice; resume ends it."""
+    project, driver, run = working
+    driver.send_signal(signal.SIGINT)
+    out, err = driver.communicate(timeout=10)
+    assert driver.returncode == 3
+    assert f"steersman resume {run}" in out.decode()
+    assert "Traceback" not in err.decode()
+    assert _agents(project) == []
+    assert project.entries(run)[-1]["event"] == "start_reviewer"
+    _hurry(project)
+    done = project.call("resume")
+    assert done.code == 0, done
+    twice = project.call("show", run, "--json").json()["twice"]
+    assert [(t["job"], t["starts"]) for t in twice] == [("review", 2)]
+
+
+def test_two_interrupts_abort(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """A second Ctrl-C ends the run for good, with everything it had started."""
+    project, driver, run = working
+    driver.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    driver.send_signal(signal.SIGINT)
+    driver.communicate(timeout=10)
+    assert driver.returncode == 1
+    assert project.call("show", run, "--json").json()["outcome"] == "canceled"
+    assert _agents(project) == []
+
+
+def test_a_term_signal_lets_go_within_five_seconds(
+    working: tuple[Project, subprocess.Popen[bytes], str],
+) -> None:
+    """SIGTERM is a clean stop."""
+    project, driver, run = working
+    began = time.monotonic()
+    driver.terminate()
+    driver.communicate(timeout=10)
+    assert time.monotonic() - began < 5
+    assert driver.returncode == 3
+    assert _agents(project) == []
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_abort_from_another_process(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """Abort reaches a run that another process drives; its driver ends it and nothing it started is alive."""
+    project, driver, run = working
+    said = project.call("abort", run, "--json")
+    assert said.code == 0, said
+    assert "process" in said.json()["driven_by"]
+    driver.communicate(timeout=10)
+    assert driver.returncode == 1
+    assert _agents(project) == []
+    assert project.rows(run)[-1] == ("review", "aborted_by_operator", "finalize")
+
+
+def test_one_driver_per_run(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """A second driver is refused and told who drives; the run goes on."""
+    project, driver, run = working
+    before = project.entries(run)
+    said = project.call("resume", run)
+    assert said.code == 4
+    assert str(driver.pid) in said.err
+    assert project.entries(run) == before
+    assert "drives it" in project.call("why", run).out
+
+
+def test_a_killed_driver_is_replaced(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """After kill -9 the run can go on; what the dead driver had started is stopped first."""
+    project, driver, run = working
+    driver.kill()
+    driver.communicate(timeout=10)
+    assert len(_agents(project)) == 1
+    assert "can go on" in project.call().out
+    _hurry(project)
+    done = project.call("resume", run, "--json")
+    assert (done.code, done.json()["outcome"]) == (0, "approved")
+    assert _agents(project) == []
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_a_stopped_driver_is_taken_over(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """`resume --take-over` goes around an owner that is stopped; when that one wakes up its writes are void."""
+    project, driver, run = working
+    driver.send_signal(signal.SIGSTOP)
+    try:
+        assert project.call("resume", run).code == 4
+        _hurry(project)
+        done = project.call("resume", run, "--take-over", "--json")
+        assert (done.code, done.json()["outcome"]) == (0, "approved")
+    finally:
+        driver.send_signal(signal.SIGCONT)
+    driver.communicate(timeout=20)
+    assert driver.returncode != 0
+    assert project.call("show", run, "--json").json()["outcome"] == "approved"
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_watch_follows_another_process(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
+    """`watch` shows what another process does and leaves the run alone."""
+    project, driver, run = working
+    looked = project.call("watch", run, "--for", "1")
+    assert looked.code == 3
+    assert "build → review" in looked.out
+    watcher = project.start("watch", run)
+    driver.send_signal(signal.SIGINT)
+    out, _ = watcher.communicate(timeout=20)
+    assert watcher.returncode == 3
+    assert f"steersman resume {run}" in out.decode()
+
+
+def test_detach_returns_at_once_and_the_run_goes_on(project: Project) -> None:
+    """`run --detach` creates the run, prints its id and leaves; a driver of its own ends the run, its words in a log."""
+    project.prepare(story())
+    began = time.monotonic()
+    said = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json")
+    assert said.code == 0, said
+    assert time.monotonic() - began < 5
+    run = said.json()["run"]
+    followed = project.call("watch", run)
+    assert followed.code == 0, followed
+    log = (project.state / "logs" / f"{run}.log").read_text()
+    assert "approved" in log
+
+
+def test_a_gate_is_answered_once(project: Project) -> None:
+    """Of several answers at the same moment one wins; the others are told who, with exit 4."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    racers = [project.start("approve", run, STEERSMAN_PERSON=name) for name in ("ben", "eve", "kim")]
+    codes = []
+    for racer in racers:
+        _, err = racer.communicate(timeout=60)
+        codes.append(racer.returncode)
+        assert racer.returncode == 0 or "was answered already" in err.decode(), err
+    assert sorted(codes) == [0, 4, 4]
+    assert project.rows(run).count(("finalize", "task_followup_received", "intake")) == 1
+    late = project.call("approve", run)
+    assert late.code == 4
+    assert "has answered approve" in late.err
+
+
+def test_an_agent_never_speaks_for_a_person(project: Project) -> None:
+    """An approval from inside a run's process tree is refused, on tape, even with a cleared environment."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    marked = {**project.env, "STEERSMAN_EFFECT": f"{run}:2:1"}
+    clean = [f"{k}={v}" for k, v in project.env.items()]
+    inner = ["env", "-i", *clean, *STEERSMAN, "approve", run]
+    said = subprocess.run(
+        [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))", *inner],
+        cwd=project.repo, env=marked, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert said.returncode == 4, said
+    assert "an agent never speaks for a person" in said.stderr.decode()
+    refused = [e for e in project.entries(run) if e["kind"] == "refused"]
+    assert [e["event"] for e in refused] == ["approve"]
+    assert project.call("gates", run, "--json").json()[0]["answer"] == ""
+    assert project.call("approve", run).code == 0

@@ -1,0 +1,204 @@
+"""Whole stories through the installed command: a proposal, a person's word, rounds, checks, delivery, and after."""
+
+import json
+import subprocess
+
+import pytest
+from voyage import APPROVE, CHANGES, RIGHT, STEERSMAN, Project, changed, crew, story
+
+TWO_ROUNDS = crew(
+    coder=[
+        {"mode": "proposal", "say": "I will add."},
+        {"mode": "implementation", "round": "1", "say": "a", "edit": [{"write": "calc.py", "text": RIGHT + "# x\n"}]},
+        {"mode": "implementation", "say": "b", "edit": [{"write": "calc.py", "text": RIGHT}]},
+    ],
+    reviewer=[
+        {"mode": "proposal", "say": "Fine."},
+        {"mode": "implementation", "round": "1", "reply": CHANGES},
+        {"mode": "implementation", "reply": APPROVE},
+    ],
+)  # fmt: skip
+
+
+def test_from_a_task_to_an_approved_branch(project: Project) -> None:
+    """A proposal waits, rework proposes again, approval leads through two rounds to a branch whose tests really ran."""
+    parked = project.run(story(mode="proposal", crew=TWO_ROUNDS))
+    assert parked.code == 3, parked
+    told = parked.json()
+    run = told["run"]
+    assert (told["status"], told["outcome"]) == ("waiting for you", "await_operator_confirm")
+    assert f"steersman approve {run}" in told["next"]
+
+    again = project.call("rework", run, "say what happens to strings")
+    assert again.code == 3, again
+    assert "Shall this proposal be implemented?" in again.out
+
+    done = project.call("approve", run, "--reason", "good plan")
+    assert done.code == 0, done
+    assert "approved" in done.out
+    shown = project.call("show", run, "--json").json()
+    assert (shown["outcome"], shown["round"], shown["confirmed_by"]) == ("approved", 2, "ann")
+    assert [(f["text"], f["state"], f["fixed"]) for f in shown["findings"]] == [("say why", "fixed", 2)]
+    assert sum(c["tests"] for c in shown["checks"]) > 0
+    assert project.git("show", f"steersman/{run}:calc.py") == RIGHT
+    assert "Approved-by: ann" in project.git("log", "-1", "--format=%B", f"steersman/{run}")
+
+
+def test_what_a_run_leaves_beside_it(project: Project) -> None:
+    """Projections are written below .steersman and the user's checkout stays as clean as it was."""
+    run = project.run(story()).json()["run"]
+    folder = project.repo / ".steersman" / "runs" / run
+    found = {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()}
+    assert found == {
+        "state.json",
+        "report.md",
+        "timeline.json",
+        "transcript.jsonl",
+        "code/diff.patch",
+        "test-results.json",
+    }
+    assert json.loads((folder / "state.json").read_text())["outcome"] == "approved"
+    assert "+    return a + b" in (folder / "code" / "diff.patch").read_text()
+    assert project.git("status", "--porcelain") == ""
+    assert project.git("branch", "--show-current").strip() == "main"
+
+
+def test_the_discussion_is_bound_into_a_contract(project: Project) -> None:
+    """A parked proposal leaves its contract, with the digest that the gate is about."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    (gate,) = project.call("gates", "--json").json()
+    bound = json.loads((project.repo / ".steersman" / "runs" / run / "discussion_contract.json").read_text())
+    assert bound["digest"] == gate["digest"]
+    assert bound["texts"]["core_plan"] == "I will add."
+
+
+def test_a_follow_up_reopens_a_finished_run(project: Project) -> None:
+    """After approval a person may ask for more; iterations start afresh and the next round builds on the last tree."""
+    told = story(max_iterations=1)
+    told = changed(told, "crew", "coder", to=[
+        {"mode": "implementation", "say": "a", "edit": [{"append": "calc.py", "text": "# more\n"}, {"replace": "calc.py", "find": "a - b", "with": "a + b"}]},
+    ])  # fmt: skip
+    first = project.run(told)
+    assert first.code == 0, first
+    run = first.json()["run"]
+    crew_now = changed(told, "crew", "coder", 0, "edit", to=[{"append": "calc.py", "text": "# and more\n"}])
+    (project.repo / "crew.yaml").write_text(json.dumps(crew_now["crew"]))
+    more = project.call("followup", run, "and more, please")
+    assert more.code == 0, more
+    assert project.git("show", f"steersman/{run}:calc.py").endswith("# more\n# and more\n")
+    assert project.rows(run).count(("finalize", "task_followup_received", "intake")) == 1
+
+
+def test_followup_confirm_is_an_approval(project: Project) -> None:
+    """`followup --confirm` answers the proposal that waits."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    done = project.call("followup", run, "--confirm")
+    assert done.code == 0, done
+    nothing = project.call("followup", run, "--confirm")
+    assert nothing.code == 2
+    assert "no proposal to confirm" in nothing.err
+
+
+def test_reject_ends_the_run(project: Project) -> None:
+    """A rejected proposal is canceled; nothing was built."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    done = project.call("reject", run, "--reason", "no", "--json")
+    assert (done.code, done.json()["outcome"]) == (0, "canceled")
+    assert project.git("branch", "--list", "steersman/*") == ""
+
+
+def test_abort_while_a_proposal_waits(project: Project) -> None:
+    """Abort ends a parked run; a second abort is refused."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    assert project.call("abort", run).code == 0
+    late = project.call("abort", run, "--json")
+    assert (late.code, late.json()["result"]) == (4, "refused")
+
+
+def test_a_merge_goes_through_a_gate(project: Project) -> None:
+    """With deliver = merge the approved tree waits for a person, and only then main moves."""
+    parked = project.run(story(deliver="merge"))
+    assert parked.code == 3, parked
+    run = parked.json()["run"]
+    before = project.git("rev-parse", "main")
+    done = project.call("approve", run)
+    assert done.code == 0, done
+    assert project.git("rev-parse", "main") != before
+    assert project.git("show", "main:calc.py") == RIGHT
+
+
+def test_a_fork_begins_at_any_entry(project: Project) -> None:
+    """A fork goes on from an entry of another run, which is left as it was."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    tape = project.entries(run)
+    forked = project.call("fork", run, "--at", "3", "--json")
+    assert forked.code == 3, forked
+    new = forked.json()["run"]
+    assert new != run
+    assert project.rows(new)[:2] == [(None, "", "review"), ("review", "roundtable_tester", "test")]
+    assert project.entries(run) == tape
+    assert project.call("approve", new).code == 0
+    assert project.call("audit", "verify").code == 0
+
+
+def test_the_report_tells_who_decided_what_and_what_was_proven(project: Project) -> None:
+    """The report names the person, the finding, the checks with their tests, and the branch."""
+    run = project.run(story(mode="proposal", crew=TWO_ROUNDS)).json()["run"]
+    project.call("approve", run, "--reason", "good plan")
+    out = project.repo / "r.md"
+    assert project.call("report", run, "--out", str(out)).code == 0
+    words = out.read_text()
+    for part in (
+        "| ann |",
+        "good plan",
+        "say why",
+        "python3 -m unittest -q",
+        f"refs/heads/steersman/{run}",
+        "## Rounds",
+    ):
+        assert part in words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show"],
+        ["why"],
+        ["report"],
+        ["audit", "tape"],
+        ["audit", "replay"],
+        ["audit", "verify"],
+        ["gates"],
+        ["watch"],
+    ],
+    ids=" ".join,
+)
+def test_a_run_is_read_by_a_prefix_of_its_name(project: Project, words: list[str]) -> None:
+    """Every reading command takes a unique prefix, answers in words and in JSON, and changes nothing."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    before = len(project.entries(run))
+    for more in ([], ["--json"]):
+        said = project.call(*words, run[:10], *more)
+        assert said.code == (3 if words == ["watch"] else 0), said
+        assert said.out.strip()
+    assert len(project.entries(run)) == before
+
+
+def test_home_says_what_waits(project: Project) -> None:
+    """Plain `steersman` names what waits and what to type."""
+    assert "steersman demo" in project.call().out
+    run = project.run(story(mode="proposal")).json()["run"]
+    home = project.call()
+    assert home.code == 0
+    assert f"steersman gates {run}" in home.out
+
+
+def test_from_elsewhere_with_project(project: Project) -> None:
+    """--project works before and after the command, and what is printed can be typed from there."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    for words in (["--project", str(project.repo), "why", run], ["why", run, "--project", str(project.repo)]):
+        said = subprocess.run(
+            [*STEERSMAN, *words], cwd="/", env=project.env, capture_output=True, check=False
+        )
+        assert said.returncode == 0
+        assert f"steersman --project {project.repo} approve {run}" in said.stdout.decode()
