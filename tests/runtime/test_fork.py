@@ -17,7 +17,7 @@ def test_a_fork_has_the_budget_of_its_configuration(tmp_path):
     new = asyncio.run(fork(world, head.run, 3, "ann"))
     assert budget(world, new)["turns"] == (0, 1, 3)
     after = asyncio.run(driven(world, new))
-    assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (3, 0, 3))
+    assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))
 
 
 def test_a_fork_waits_as_long_as_its_state_says(tmp_path):

@@ -179,7 +179,7 @@ SUCCESS = Guard("success", "the child succeeded", lambda _, e: e.success)
 
 
 def _mates(c):
-    return [(str(n), {"machine": c.child, **c.options}) for n in range(c.errands)]
+    return [(str(n), {"machine": c.child, "task_ref": c.task_ref, **c.options}) for n in range(c.errands)]
 
 
 class CaptainStates(State):
@@ -272,7 +272,8 @@ def played(world, machine="errand", config=None, **options):
     """A run from its start until it is parked or ended: its head."""
 
     async def play():
-        return await driven(world, await begun(world, machine, config, **options))
+        live, lock = await start(world, Order(machine, "Fetch it", "ann", config or fake_config(), options))
+        return await Driver(world).drive(live.run, held=lock, live=live)
 
     return asyncio.run(play())
 

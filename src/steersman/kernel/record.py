@@ -68,7 +68,7 @@ def create(
         guards=taken.guards,
         to=taken.to,
         counts=taken.counts,
-        planned=_items(m, run, 1, 1, taken.planned, meta),
+        planned=items(m, run, 1, 1, taken.planned, meta),
         spent=budget or {},
         epoch=epoch,
         definition=m.digest,
@@ -145,7 +145,7 @@ def _entry(
     visit = snapshot.visit if taken.stay else seq
     happened = taken.happened
     at = meta.at if meta.at > snapshot.at else snapshot.at  # noqa: FURB136  half the time of max()
-    planned = _items(m, snapshot.run, seq, visit, taken.planned, meta) if taken.planned else ()
+    planned = items(m, snapshot.run, seq, visit, taken.planned, meta) if taken.planned else ()
     closed = _closed(snapshot, taken, meta) if snapshot.items else ()
     # In the order of the fields: this is the one place that is as fast as it can be.
     entry = Entry(
@@ -164,7 +164,7 @@ def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
     return (*meta.closes, *left) if left else meta.closes
 
 
-def _items(
+def items(
     m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta
 ) -> tuple[Item, ...]:
     items = tuple(
@@ -280,6 +280,7 @@ __all__ = [
     "Origin",
     "advance",
     "create",
+    "items",
     "late",
     "note",
     "outcome",

@@ -1,21 +1,24 @@
 """How a run comes to be: from a person's words, from a parent's job, from an entry of another run."""
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from steersman.contracts.config import Config
-from steersman.errors import StaleError, UserError
+from steersman.contracts.workspace import Base
+from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, printable
 from steersman.kernel.build import Machine, definition
 from steersman.kernel.canonical import canonical
 from steersman.kernel.definition import Origin
-from steersman.kernel.record import Advance, Meta, create
-from steersman.kernel.replay import Bad, rebuilt, typed
+from steersman.kernel.record import Advance, Meta, create, items
+from steersman.kernel.replay import Bad, applied, rebuilt, typed
 from steersman.kernel.snapshot import Item, Snapshot
-from steersman.kernel.step import Happened, Planned, work
+from steersman.kernel.step import Happened, work
 from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.ports.journal import Spend
 from steersman.runtime.budget import ceilings, limits
@@ -47,13 +50,22 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
         raise UserError(problem)
     for role in m.roles:
         world.agent(role, config)
+    _acted_upon(config)
     _usable_budget(world, config)
     base = workspace.base(config.base or None)
     run = run or world.chance.run_id()
     lock = world.locks.acquire(run)
     if lock is None:
         raise UserError(f"run {run} is being made elsewhere")
-    key = world.chance.key()
+    try:
+        return await _started(world, m, order, run, base), lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+async def _started(world: World, m: Machine, order: Order, run: str, base: Base) -> Live:
+    config, key = order.config, world.chance.key()
     payloads = Payloads(world.journal, run, key)
     request = {
         "deliver": config.deliver,
@@ -67,14 +79,12 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
         "base_tree": base.tree,
         "person": order.person,
     }
-    live = _live(world, m, run, request, payloads, _title(order.task), order.person)
     bounds = tuple(Spend(run, name, limit=value) for name, value in limits(config).items())
-    try:
-        await _create(live, m, key, bounds)
-    except BaseException:
-        lock.release()
-        raise
-    return live, lock
+
+    def make(hold: str) -> Live:
+        return _live(world, m, run, request, payloads, _title(order.task), order.person, hold=hold)
+
+    return await _create(make, m, key, bounds)
 
 
 def _live(
@@ -88,6 +98,7 @@ def _live(
     parent: str = "",
     root: str = "",
     epoch: int = 1,  # 0: nobody drives it yet
+    hold: str = "",
 ) -> Live:
     if m.begin is None:
         raise UserError(f"machine {m.name} cannot be started by hand")
@@ -98,7 +109,7 @@ def _live(
         run,
         Happened(event, data, Origin.PERSON),
         context,
-        Meta(now, f"person:{person}"),
+        Meta(now, f"person:{person}", hold=hold),
         root=root,
         parent=parent,
         title=title,
@@ -111,9 +122,22 @@ def _live(
     return live
 
 
-async def _create(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend, ...]) -> None:
+async def _create(
+    make: Callable[[str], Live], m: Machine, key: bytes | None, spends: tuple[Spend, ...]
+) -> Live:
+    """The run that `make` makes, stored; one whose first agents do not fit its budget begins at a gate."""
+    live = make("")
+    try:
+        await _store(live, m, key, spends)
+    except OverBudget as error:
+        live = make(error.name)
+        await _store(live, m, key, spends)
+    return live
+
+
+async def _store(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend, ...]) -> None:
     made = live.made
-    assert made is not None  # noqa: S101  _live has just made it
+    assert made is not None  # noqa: S101  it has just been made
     planned = [i for s in made.entries for i in s.entry.planned if i.kind == "effect" and not i.held]
     reserved = tuple(s for i in planned for s in ceilings(live, i, live.config))
     live.stored = (0, 0)
@@ -139,6 +163,18 @@ def find_machine(world: World, name: str) -> Machine:
     return m
 
 
+def _acted_upon(config: Config) -> None:
+    """What this release would pass over in silence it refuses instead."""
+    ignored = {
+        "known_failures": bool(config.known_failures),
+        "[notify]": config.notify.webhook is not None,
+        'deliver = "draft-pr"': config.deliver == "draft-pr",
+    }
+    told = [name for name, given in ignored.items() if given]
+    if told:
+        raise UserError(f"steersman.toml: {', '.join(told)} is not acted upon yet: take it out for now")
+
+
 def _usable_budget(world: World, config: Config) -> None:
     """A budget in money alone needs agents that tell their cost: unknown is never zero."""
     bound = limits(config)
@@ -158,23 +194,16 @@ async def start_child(world: World, parent: Live, item: Item) -> str:
         return run
     m = find_machine(world, item.input["machine"])
     request = {"config_ref": getattr(parent.snapshot.context, "config_ref", ""), **item.input}
-    live = _live(
-        world,
-        m,
-        run,
-        request,
-        parent.payloads,
-        f"{parent.title} · {item.key}",
-        "steersman",
-        parent.run,
-        parent.snapshot.root,
-        epoch=0,
-    )
-    live.ancestors = (run, *parent.ancestors)
-    try:
-        await _create(live, m, None, ())
-    except StaleError:
-        return run
+
+    def make(hold: str) -> Live:
+        title = f"{parent.title} · {item.key}"
+        origin = ("steersman", parent.run, parent.snapshot.root)
+        live = _live(world, m, run, request, parent.payloads, title, *origin, epoch=0, hold=hold)
+        live.ancestors = (run, *parent.ancestors)
+        return live
+
+    with contextlib.suppress(StaleError):  # somebody else has made it meanwhile
+        await _create(make, m, None, ())
     return run
 
 
@@ -193,27 +222,27 @@ async def fork(world: World, run: str, at: int, person: str) -> str:
         raise UserError(f"run {run} cannot be read up to entry {at}: {before.why}")
     if before.seq != at:
         raise UserError(f"run {run} has {before.seq} entries, not {at}: see `steersman audit tape {run}`")
-    made = _forked(world, m, typed(m, before), head.title, person)
-    live = Live(world, m, made.snapshot, head.title, made.snapshot.at, world.journal.key(head.root))
-    live.ancestors = (live.run,)
-    live.made = made
-    await _create(
-        live,
-        m,
-        None,
-        tuple(Spend(live.run, name, limit=value) for name, value in limits(live.config).items()),
-    )
-    return live.run
+    new, key = world.chance.run_id(), world.journal.key(head.root)
+    start_at, title = typed(m, before), head.title
+
+    def make(hold: str) -> Live:
+        made = _forked(world, m, new, start_at, title, person, hold)
+        live = Live(world, m, made.snapshot, title, made.snapshot.at, key)
+        live.ancestors = (new,)
+        live.made = made
+        return live
+
+    bounds = limits(make("").config).items()
+    await _create(make, m, None, tuple(Spend(new, name, limit=value) for name, value in bounds))
+    return new
 
 
-def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str) -> Advance:
-    from steersman.kernel.replay import applied
-
-    run, now = world.chance.run_id(), world.clock.now()
-    planned = tuple(
-        Item(f"{run}:1:{n}", p.job, p.kind, p.key, p.input, 1, due=_due(p, now), outlives=p.outlives)
-        for n, p in enumerate(work(m, before.state, before.context, before.counts, ()), 1)
-    )
+def _forked(
+    world: World, m: Machine, run: str, before: Snapshot, title: str, person: str, hold: str
+) -> Advance:
+    now = world.clock.now()
+    wanted = work(m, before.state, before.context, before.counts, ())
+    planned = items(m, run, 1, 1, wanted, Meta(now, hold=hold))
     entry = Entry(
         run=run,
         seq=1,
@@ -235,8 +264,3 @@ def _forked(world: World, m: Machine, before: Snapshot, title: str, person: str)
     )
     stored = sealed(entry)
     return Advance((stored,), applied(None, entry, stored.hash, before.context, before.counts))
-
-
-def _due(p: Planned, now: int) -> int | None:
-    after = p.input.get("after_ms")
-    return now + after if after is not None else None

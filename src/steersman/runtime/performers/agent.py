@@ -91,11 +91,7 @@ def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Ch
     """Facts from a reply; nothing in them says what they mean."""
     put = call.payloads.put
     spent = usage(reply)
-    if (
-        reply.error
-        and reply.error in PASSING
-        and call.item.attempt <= role_of(call.config, call.given("role")).retries
-    ):
+    if reply.error and _can_pass(call, reply):
         return Again(reply.error, _wait(call, reply), call.item.hint, spent)
     parsed = (
         parse_reply(reply.text, call.given("contract"), nonce)
@@ -165,6 +161,21 @@ def usage(reply: AgentReply) -> dict[str, int]:
     if reply.usage.tokens is None or reply.usage.micro_usd is None:
         spent["unknown"] = 1
     return spent
+
+
+def _can_pass(call: Call, reply: AgentReply) -> bool:
+    """Whether trying again is worth it; a limit that resets late is waited for only where the project says so."""
+    if reply.error not in PASSING or call.item.attempt > role_of(call.config, call.given("role")).retries:
+        return False
+    return call.config.unattended.on_limit == "wait" or _wait(call, reply) <= LONGEST_MS
+
+
+def _can_pass(call: Call, reply: AgentReply) -> bool:
+    """Worth a further attempt; a long limit is waited for only where the project says so."""
+    if reply.error not in PASSING or call.item.attempt > role_of(call.config, call.given("role")).retries:
+        return False
+    long = reply.error == "provider_rate_limited" and _wait(call, reply) > LONGEST_MS
+    return not long or call.config.unattended.on_limit == "wait"
 
 
 def _wait(call: Call, reply: AgentReply) -> int:
