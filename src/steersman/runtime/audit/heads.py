@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import structs
@@ -27,7 +27,7 @@ def compare_head(
     """Adds a finding for the columns that the tape gives differently; `first` is title and time of the creation."""
     m = machines.get(snapshot.machine)
     if m is not None and m.digest == snapshot.definition and snapshot.state in m.states:
-        wanted = (head_of(m, _named(snapshot), *first),)
+        wanted: tuple[Head, ...] = (head_of(m, _named(snapshot), *first),)
     else:
         wanted = _without_machine(snapshot, first, old)
         found.unseen.append(
@@ -57,7 +57,7 @@ def _without_machine(snapshot: Snapshot, first: tuple[str, int], old: Any) -> tu
         successes=(),
         settled=frozenset({snapshot.state} if flags & {"resting", "final"} else ()),
     )
-    one = head_of(blank, _named(snapshot), *first)  # type: ignore[arg-type]  a stand-in with what is known of it
+    one = head_of(cast(Machine, blank), _named(snapshot), *first)
     return tuple(structs.replace(one, status=s) for s in ENDED) if one.status in ENDED else (one,)
 
 

@@ -79,7 +79,7 @@ class _Audit:
         seq, known = last.seq if last is not None else 0, self.vouched.highest
         for doubt in self.anchors.doubts:
             self.found.add(doubt)
-        unseen = UNANCHORED if known is None else ()
+        unseen: tuple[str, ...] = UNANCHORED if known is None else ()
         if known is not None and known < seq:
             unseen = (
                 f"entries {known + 1} to {seq} cut off or rewritten with new hashes: the newest anchor is of entry {known}",
