@@ -55,6 +55,7 @@ def story(**instead: Any) -> dict[str, Any]:
         "retries": 0,
         "rules": {},
         "budget": {},
+        "unattended": {},
         "crew": crew(),
         "then": [],
         **instead,
@@ -197,6 +198,6 @@ def config(told: dict[str, Any]) -> str:
             'script = "crew.yaml"',
             f"retries = {told['retries']}",
         ]
-    for table in ("rules", "budget"):
+    for table in ("rules", "budget", "unattended"):
         lines += [f"[{table}]", *(f"{k} = {json.dumps(v)}" for k, v in told[table].items())]
     return "\n".join(lines) + "\n"

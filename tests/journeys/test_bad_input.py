@@ -1,0 +1,315 @@
+"""Bad input: each a clear error of its own exit code, without a traceback, and nothing is lost."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+from voyage import WRONG, Project, Said, changed, story
+
+
+def one_line(said: Said, code: int, *parts: str) -> None:
+    """An error of one line on standard error that names what is wrong and the fix."""
+    assert said.code == code, said
+    lines = [line for line in said.err.splitlines() if line.startswith(("steersman: ", "refused: "))]
+    assert len(lines) == 1, said.err
+    for part in parts:
+        assert part in said.err
+
+
+# ── names ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_unknown_machine(project: Project) -> None:
+    """The machines there are are named; nothing is created."""
+    project.prepare(story())
+    one_line(project.call("run", "x", "--as", "nonsense"), 2, "no machine 'nonsense'", "roundtable")
+    one_line(project.call("machine", "show", "nonsense"), 2, "roundtable")
+    assert project.call("runs", "--json").json() == []
+
+
+def test_an_unknown_run(project: Project) -> None:
+    """Every command that takes a run says where to find one."""
+    one_line(project.call("show", "261116-nothing"), 2, "nothing has been run", 'steersman run "…"')
+    project.run(story(mode="proposal"))
+    for words in (
+        ["show"],
+        ["why"],
+        ["approve"],
+        ["abort"],
+        ["resume"],
+        ["report"],
+        ["audit", "verify"],
+        ["watch"],
+    ):
+        one_line(project.call(*words, "999999-zzzzzz"), 2, "no run '999999-zzzzzz'", "steersman runs --all")
+
+
+def test_a_prefix_that_fits_two_runs(project: Project) -> None:
+    """An ambiguous prefix lists what it could be."""
+    first = project.run(story(mode="proposal")).json()["run"]
+    second = project.call("run", "again", "--json").json()["run"]
+    one_line(project.call("show", first[:5]), 2, first, second, "write more of it")
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ("nonsense", "roundtable has no event 'nonsense'"),
+        ("tests_passed", "comes from effect, never from a person"),
+        ("start_coder", "comes from machine, never from a person"),
+        ("merge_granted", "comes from gate, never from a person"),
+        ("task_received", "no row for task_received in finalize fits now"),
+    ],
+)
+def test_an_event_that_may_not_happen(project: Project, event: str, why: str) -> None:
+    """It is refused with what is legal now, and the refusal is on tape; the run is where it was."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    data = {"task_ref": "p-x"} if event == "task_received" else {}
+    said = project.call("send", run, event, "--data", json.dumps(data), "--json")
+    one_line(said, 4, why, "task_followup_received, aborted_by_operator")
+    told = said.json()
+    assert (told["result"], told["exit_code"]) == ("refused", 4)
+    (refused,) = [e for e in project.entries(run) if e["kind"] == "refused"]
+    assert (refused["event"], refused["seq"]) == (event, told["seq"])
+    assert "task_followup_received" in refused["legal"]
+    assert project.call("approve", run).code == 0
+
+
+def test_data_that_does_not_fit(project: Project) -> None:
+    """What an event carries is held against its contract; what is no JSON never gets that far."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    one_line(
+        project.call("send", run, "task_followup_received", "--data", "{"), 2, "--data is not a JSON object"
+    )
+    one_line(
+        project.call("send", run, "task_followup_received", "--data", "[]"), 2, "--data is not a JSON object"
+    )
+    said = project.call("send", run, "task_followup_received", "--data", '{"choice": 7}')
+    one_line(said, 4, "does not fit")
+
+
+# ── steersman.toml and the script ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('deliver = "nowhere"', ("line 2", "deliver")),
+        ("chekcs = 1", ("line 2", "chekcs")),
+        ("deliver = ", ("line 2",)),
+        ("[budget]\nusd = -1", ("line 3", "budget.usd")),
+    ],
+    ids=["wrong value", "unknown field", "no TOML", "not an amount"],
+)
+def test_a_broken_configuration(project: Project, text: str, parts: tuple[str, ...]) -> None:
+    """The error names file, line and field; nothing is created."""
+    (project.repo / "steersman.toml").write_text(f"version = 1\n{text}\n")
+    said = project.call("run", "x")
+    assert said.code == 2, said
+    for part in ("steersman.toml", *parts):
+        assert part in said.err
+    assert project.call("runs", "--json").json() == []
+    assert project.call("doctor").code == 1
+
+
+def test_nobody_plays_a_role(project: Project) -> None:
+    """Without a crew the error says what to write."""
+    one_line(project.call("run", "x"), 2, "nobody plays the role coder", "[roles.coder]")
+    assert project.call("runs", "--json").json() == []
+
+
+def test_a_script_that_is_not_there_or_broken(project: Project) -> None:
+    """A crew's script is read before anything starts; its problems name the line."""
+    project.prepare(story())
+    (project.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - sey: hello\n")
+    said = project.call("run", "x")
+    assert said.code == 2, said
+    assert "crew.yaml, line 3" in said.err
+    (project.repo / "crew.yaml").unlink()
+    one_line(project.call("run", "x"), 2, "cannot read the script")
+
+
+GARBAGE = ["not JSON", "{}", '{"decision": "approve"}', '{"decision": "maybe"', "\x1b[2Japprove", '[{"decision":"approve"}]',
+           '{"decision":"approve","must_fix":[],"nice_to_have":[],"tests":[],"security":[],"nonce":"x"}']  # fmt: skip
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_reviewer_that_answers_garbage(project: Project, text: str) -> None:
+    """Garbage is asked again with its problems, a bounded number of times, and is never an approval."""
+    told = changed(story(retries=1), "crew", "reviewer", to=[{"mode": "implementation", "raw": text}])
+    said = project.run(told)
+    assert said.code == 1, said
+    assert said.json()["outcome"] == "review_schema_invalid"
+    asked = [e for e in project.entries(said.json()["run"]) if e["kind"] == "effect_started"]
+    assert [e["retry"]["retry_reason"] for e in asked] == ["reply_invalid"]
+    assert "\x1b" not in project.call("show", said.json()["run"]).out
+
+
+def test_a_coder_that_edits_outside_its_tree(project: Project) -> None:
+    """A script that names a path outside the tree is refused before anything starts."""
+    told = changed(story(), "crew", "coder", 1, "edit", 0, "write", to="../../escaped.py")
+    project.prepare(told)
+    said = project.call("run", "x", "--mode", "implementation")
+    assert said.code == 2, said
+    assert not list(project.place.rglob("escaped.py"))
+
+
+# ── the store ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "words", [["runs"], ["show", "2"], ["run", "x"], ["audit", "verify"], ["resume"]], ids=" ".join
+)
+def test_a_corrupt_database(project: Project, words: list[str]) -> None:
+    """A store that is no database is named with the next step, and left as it is."""
+    project.run(story(mode="proposal"))
+    for name in ("store.db-wal", "store.db-shm"):
+        (project.state / name).unlink(missing_ok=True)
+    (project.state / "store.db").write_bytes(b"this is no database" * 1000)
+    one_line(project.call(*words), 5, "store.db", "steersman doctor")
+    assert (project.state / "store.db").read_bytes().startswith(b"this is no database")
+    assert project.call("doctor").code == 5
+
+
+def test_a_store_from_a_newer_version(project: Project) -> None:
+    """A newer store is refused with the advice to upgrade, and left as it is."""
+    project.run(story(mode="proposal"))
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.pragma("user_version", 99)
+    db.close()
+    for words in (["runs"], ["run", "x"]):
+        one_line(project.call(*words), 5, "newer steersman", "upgrade")
+
+
+def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project) -> None:
+    """One broken run is put aside with its reason; listing and the others go on."""
+    broken = project.run(story(mode="proposal")).json()["run"]
+    whole = project.call("run", "again", "--json").json()["run"]
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (b"{}", broken))
+    db.close()
+    one_line(project.call("show", broken), 5, "quarantined", f"steersman audit verify {broken}")
+    assert project.call("audit", "verify", broken).code == 5
+    listed = {h["run"]: h["status"] for h in project.call("runs", "--json").json()}
+    assert listed == {broken: "broken", whole: "waiting for you"}
+    assert project.call("approve", whole).code == 0
+    assert project.call("doctor").code == 5
+
+
+@pytest.mark.parametrize("words", [["run", "x"], ["runs"]], ids=" ".join)
+def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> None:
+    """Where no store can be made the error says so; the repository is left alone."""
+    project.prepare(story())
+    for place in ("/proc/nowhere", str(project.repo / "calc.py")):
+        said = project.call(*words, XDG_STATE_HOME=place)
+        if words == ["runs"]:
+            assert said.code == 0
+        else:
+            one_line(said, 5, "store.db")
+    assert (project.repo / "calc.py").read_text() == WRONG
+    assert project.git("status", "--porcelain") == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_store_that_became_read_only(project: Project) -> None:
+    """A store whose directory became read-only is named, and what is in it stays."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    project.state.chmod(0o500)
+    try:
+        one_line(project.call("approve", run), 5, "store.db")
+    finally:
+        project.state.chmod(0o700)
+    assert project.call("approve", run).code == 0
+
+
+# ── git ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_git(project: Project, tmp_path: Path) -> None:
+    """Without git the error says what to install; what has been run can still be read."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    one_line(project.call("run", "x", PATH=str(bare)), 2, "git was not found", "install git")
+    assert project.call("show", run, PATH=str(bare)).code == 0
+    assert project.call("demo", PATH=str(bare)).code == 2
+
+
+def test_no_repository_and_no_commit(project: Project) -> None:
+    """Where there is no repository, or no commit yet, the error says what to type."""
+    project.prepare(story())
+    shutil.rmtree(project.repo / ".git")
+    one_line(project.call("run", "x"), 2, "git init")
+    project.git("init", "-q", "-b", "main")
+    one_line(project.call("run", "x"), 2, "no commit yet")
+
+
+def test_a_dirty_repository(project: Project) -> None:
+    """Uncommitted work is no part of a run, is said to be so, and is untouched afterwards."""
+    project.prepare(story())
+    (project.repo / "calc.py").write_text("half a thought")
+    (project.repo / "new.py").write_text("another")
+    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert said.code == 0, said
+    assert "uncommitted changes" in said.err
+    assert (project.repo / "calc.py").read_text() == "half a thought"
+    run = said.json()["run"]
+    assert project.git("diff", "--name-only", "main", f"steersman/{run}").split() == ["calc.py"]
+
+
+# ── usage ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["rnu", "x"], "did you mean `run`?"),
+        (["run"], "Missing argument"),
+        (["run", ""], "needs a task"),
+        (["run", "x", "--mode", "other"], "--mode"),
+        (["run", "x", "--max-iterations", "0"], "--max-iterations"),
+        (["audit"], "Missing command"),
+        (["audit", "verfy"], "did you mean `verify`?"),
+        (["--project", "/nowhere", "runs"], "not a directory"),
+        (["report"], "Missing argument"),
+    ],
+    ids=lambda w: " ".join(w) if isinstance(w, list) else None,
+)
+def test_wrong_usage(project: Project, words: list[str], part: str) -> None:
+    """Wrong usage is exit 2, one line, with the way to help; in JSON too when asked for."""
+    one_line(project.call(*words), 2, part)
+    said = project.call(*words, "--json")
+    assert said.code == 2
+    if said.out:
+        assert json.loads(said.out)["exit_code"] == 2
+
+
+def test_there_is_no_flag_that_approves(project: Project) -> None:
+    """`run` takes no word that would answer its own gate."""
+    for flag in ("--yes", "--approve", "--confirm", "--auto"):
+        assert project.call("run", "x", flag).code == 2
+
+
+def test_unattended_looks_first(project: Project) -> None:
+    """`--unattended` refuses to start what would stop halfway, and names the gates that will wait."""
+    one_line(project.call("run", "x", "--unattended"), 4, "nobody plays the role coder")
+    assert project.call("runs", "--json").json() == []
+    project.prepare(story())
+    said = project.call("run", "Fix add", "--unattended")
+    assert said.code == 3, said
+    assert "gates that will wait for you: confirm" in said.out
+
+
+def test_dry_creates_nothing(project: Project) -> None:
+    """`--dry` tells gates, calls, checks and budget, and leaves no trace."""
+    project.prepare(story(deliver="merge", budget={"turns": 9}, retries=1))
+    told = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
+    assert told["gates"] == ["confirm", "merge", "budget"]
+    assert (told["agent_calls"], told["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
+    assert told["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
+    assert told["budget"] == {"turns": 9}
+    assert not (project.place / "state").exists()
+    assert not (project.repo / ".steersman").exists()

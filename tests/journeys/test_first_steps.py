@@ -1,0 +1,186 @@
+"""The first minutes: demo, init, doctor, and the questions a tape answers."""
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+
+import apsw
+import pytest
+from voyage import Project, story
+
+UNITTEST = 'import sys\nimport unittest\n\nsys.path.insert(0, ".")\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), -1)\n'
+
+
+def test_the_demo_ends_approved_tested_and_verified(project: Project) -> None:
+    """`demo` needs nothing, leaves its repository, and its own words lead to a run that holds what they say."""
+    said = project.call("demo", "--json", TMPDIR=str(project.place))
+    assert said.code == 0, said
+    told = said.json()
+    assert (told["outcome"], told["verified"], told["anchored"]) == ("approved", True, True)
+    assert told["tests"] > 0
+    shop = Path(told["repository"])
+    assert project.place in shop.parents
+    fixed = subprocess.run(
+        ["git", "show", f"steersman/{told['run']}:prices.py"], cwd=shop, capture_output=True, check=True
+    ).stdout.decode()
+    assert "no percentage" in fixed
+    for line in told["next"][1:3]:
+        setting, *words = line.split()
+        assert words[0] == "steersman"
+        name, _, value = setting.partition("=")
+        assert project.call(*words[1:], **{name: value}).code == 0
+    assert not (project.place / "state").exists()
+
+
+def test_the_demo_speaks_plainly(project: Project) -> None:
+    """It says that it plays the operator, that the test failed before, and what to look at next."""
+    said = project.call("demo", TMPDIR=str(project.place))
+    assert said.code == 0, said
+    for part in (
+        "the demo plays the operator",
+        "FAILED (failures=1)",
+        "review_changes_requested",
+        "look at it:",
+        "audit verify",
+    ):
+        assert part in said.out
+
+
+def test_init_finds_proves_and_writes(project: Project) -> None:
+    """The project's own checks are found, run, and written so that the file reads back; never over an old file."""
+    (project.repo / "tests").mkdir()
+    (project.repo / "tests" / "test_calc.py").write_text(UNITTEST)
+    said = project.call("init", "--script", "crew.yaml", "--json")
+    assert said.code == 0, said
+    (check,) = said.json()["checks"].values()
+    assert (check["verdict"], check["tests"]) == ("passed", 1)
+    written = (project.repo / "steersman.toml").read_text()
+    assert 'agent = "scripted"' in written
+    again = project.call("init")
+    assert again.code == 4
+    assert "--force" in again.err
+    assert (project.repo / "steersman.toml").read_text() == written
+    assert project.call("init", "--force").code == 0
+    assert (project.repo / "steersman.toml").read_text() != written
+
+
+def test_init_leaves_out_what_cannot_run(project: Project) -> None:
+    """A check whose program is not there is named and left out."""
+    (project.repo / "go.mod").write_text("module x\n")
+    said = project.call("init", PATH="/usr/bin:/bin", TMPDIR=str(project.place))
+    assert said.code == 0, said
+    if "left out" in said.out:
+        assert "go =" not in (project.repo / "steersman.toml").read_text()
+
+
+def test_doctor_names_each_fix(project: Project) -> None:
+    """Without a configuration it says how to get one; with all in place it is content."""
+    bare = project.call("doctor")
+    assert bare.code == 1
+    assert "steersman init" in bare.out
+    project.run(story(mode="proposal"))
+    well = project.call("doctor", "--json")
+    assert well.code == 0, well
+    assert {f["what"] for f in well.json()} >= {
+        "python",
+        "git",
+        "sqlite",
+        "store",
+        "disk",
+        "steersman.toml",
+        "checks",
+    }
+
+
+def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> None:
+    """A run whose time has come and that nobody drives is named on standard error, but not beside `runs --json`."""
+    told = story(retries=3, unattended={"on_limit": "wait"})
+    told["crew"]["coder"][1] |= {"error": "provider_rate_limited", "reset_in": "3000"}
+    parked = project.run(told)
+    assert (parked.code, parked.json()["status"]) == (3, "waiting until"), parked
+    run = parked.json()["run"]
+    assert "waits until" in project.call("why", run).out
+    assert project.call("runs").err == ""
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.execute("UPDATE head SET due = 1000 WHERE run = ?", (run,))
+    db.close()
+    for words in (["runs"], ["gates"], []):
+        assert f"steersman resume {run}" in project.call(*words).err
+    assert project.call("runs", "--json").err == ""
+    assert project.call("doctor").code == 1
+
+
+@pytest.fixture
+def finished(project: Project) -> tuple[Project, str]:
+    """A project with an approved run."""
+    said = project.run(story())
+    assert said.code == 0, said
+    run: str = said.json()["run"]
+    return project, run
+
+
+def test_audit_answers(finished: tuple[Project, str]) -> None:
+    """A finished run is anchored by itself, verifies, and is decided the same again."""
+    project, run = finished
+    verdict = project.call("audit", "verify", run, "--json").json()
+    assert (verdict["ok"], verdict["anchored"], verdict["problems"]) == (True, True, [])
+    again = project.call("audit", "replay", run, "--json").json()
+    assert again["same"] > 5
+    assert (again["different"], again["other_version"]) == (0, 0)
+    assert project.call("audit", "anchor", run).code == 0
+
+
+def test_an_export_checks_without_steersman(finished: tuple[Project, str]) -> None:
+    """Every exported entry has the hash it says, and follows the one before."""
+    project, run = finished
+    lines = [json.loads(line) for line in project.call("audit", "export", run).out.splitlines()]
+    entries = [line for line in lines if "entry" in line]
+    assert len(entries) == lines[0]["entries"]
+    before = "0" * 64
+    for line in entries:
+        assert line["entry"]["prev"] == before
+        body = json.dumps(line["entry"], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        assert hashlib.sha256(body).hexdigest() == line["hash"]
+        before = line["hash"]
+
+
+def test_prune_drops_texts_and_keeps_the_tape(finished: tuple[Project, str]) -> None:
+    """Pruning asks first; afterwards nobody can go on with the run, and its tape still verifies."""
+    project, run = finished
+    asked = project.call("audit", "prune", run)
+    assert asked.code != 0
+    done = project.call("audit", "prune", run, "--reason", "old", "--yes", "--json")
+    assert done.code == 0, done
+    assert done.json()["payloads"] > 5
+    assert project.call("audit", "verify", run).code == 0
+    assert project.call("show", run).code == 0
+    assert project.call("followup", run, "more").code != 0
+
+
+def test_a_changed_byte_is_found(finished: tuple[Project, str]) -> None:
+    """A tampered entry is named by `audit verify`, with exit 5."""
+    project, run = finished
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.execute(
+        "UPDATE entry SET body = replace(body, 'approve', 'appr0ve') WHERE run = ? AND seq = 6", (run,)
+    )
+    db.close()
+    said = project.call("audit", "verify", run, "--json")
+    assert said.code == 5
+    assert said.json()["first_bad"] == 6
+
+
+def test_the_machine_is_published_as_it_is_executed(project: Project) -> None:
+    """The table comes as JSON, Mermaid and Markdown; the check prints its cases and finds nothing."""
+    table = json.loads(project.call("machine", "show", "roundtable", "--format", "json").out)
+    assert table.keys() == {"name", "initial", "states", "rows", "laws"}
+    assert {"from", "on", "when", "to", "cap", "label", "source"} == table["rows"][0].keys()
+    assert project.call("machine", "show", "roundtable", "--format", "mermaid").out.startswith("stateDiagram")
+    assert "| `test` |" in project.call("machine", "show", "roundtable").out
+    checked = project.call("machine", "check", "--json")
+    assert checked.code == 0
+    (told,) = checked.json()
+    assert told["cases"] > 1000
+    assert told["findings"] == []
+    assert "roundtable" in project.call("machine", "list").out
