@@ -1,0 +1,121 @@
+"""What every command owes a person: help with examples, exit codes, --json, one-line errors, a fast start."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from steersman import bootstrap
+from steersman.errors import StoreBroken
+from steersman.faces.cli import COMMANDS, Lazy, cli, main
+from steersman.faces.deck import Verb
+
+HEAVY = ("asyncio", "rich", "yaml", "cryptography", "psutil", "jsonschema_rs", "pathlib", "hashlib", "ctypes")
+
+
+def _verbs(group: Lazy, name: str = "steersman") -> Iterator[tuple[str, Verb]]:
+    ctx = click.Context(group)
+    for known in group.list_commands(ctx):
+        found = group.get_command(ctx, known)
+        if isinstance(found, Lazy):
+            yield from _verbs(found, f"{name} {known}")
+        else:
+            assert isinstance(found, Verb)
+            yield f"{name} {known}", found
+
+
+VERBS = dict(_verbs(cli))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_command_has_examples_exit_codes_and_json(name: str) -> None:
+    """Help ends with examples of the command itself and its exit codes; --json and --project are options of each."""
+    verb = VERBS[name]
+    words = verb.get_help(click.Context(verb, info_name=name))
+    assert "Examples:" in words
+    assert "Exit codes:" in words
+    assert any(line.startswith(name) for line in verb.examples)
+    options = {o for p in verb.params for o in p.opts}
+    assert {"--json", "--project"} <= options
+    assert verb.help
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_example_can_be_parsed(name: str) -> None:
+    """Examples are real: their options and arguments are those of the commands."""
+    import shlex
+
+    for line in VERBS[name].examples:
+        words = shlex.split(line.partition("   #")[0])[1:]
+        ctx, command = click.Context(cli), cli
+        while isinstance(command, Lazy):
+            found = command.get_command(ctx, words.pop(0)) if words else None
+            if found is None:
+                break
+            command = found  # type: ignore[assignment]  a group or a verb
+        if isinstance(command, Verb):
+            command.make_context(name, words)
+
+
+def test_the_spoken_commands_are_all_there() -> None:
+    """The dozen everyday verbs and the groups."""
+    wanted = "init run runs show watch gates approve rework reject answer send followup abort resume fork why report audit machine doctor demo"
+    assert set(wanted.split()) == set(COMMANDS)
+    assert {n.split()[2] for n in VERBS if n.startswith("steersman audit")} == {
+        "tape", "verify", "replay", "anchor", "prune", "export",
+    }  # fmt: skip
+    assert {n.split()[2] for n in VERBS if n.startswith("steersman machine")} == {
+        "list", "show", "check", "migrate", "lock",
+    }  # fmt: skip
+
+
+def test_nothing_approves_but_the_answers() -> None:
+    """No option of any command approves: only approve, answer and followup --confirm do, for a person."""
+    for name, verb in VERBS.items():
+        options = {o for p in verb.params for o in p.opts}
+        assert not options & {"--approve", "--auto-approve", "--no-confirm", "--force-approve"}, name
+
+
+def test_listing_imports_little(tmp_path: object) -> None:
+    """`steersman runs` needs click, apsw and msgspec, and nothing that is slow to load."""
+    code = (
+        "import sys; from steersman.bootstrap import main; main(['runs']);"
+        f"print([m for m in {HEAVY!r} if m in sys.modules]);"
+        "print([m for m in sys.modules if m.startswith('steersman.') and m.split('.')[1] in"
+        " ('kernel', 'machines', 'runtime', 'contracts')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=str(tmp_path), env={"XDG_STATE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.decode().splitlines()[-2:] == ["[]", "[]"]
+
+
+def test_an_expected_error_is_one_line_with_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    """Store trouble is exit 5 and a line; what it says cannot move the cursor."""
+
+    def broken(_project: object) -> bool:
+        raise StoreBroken("the \x1b[2Jstore is broken: mend it")
+
+    monkeypatch.setattr(bootstrap, "has_store", broken)
+    assert main(bootstrap, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
+    assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
+
+
+def test_a_defect_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
+) -> None:
+    """What nobody expected keeps its traceback, and has an exit code that no outcome has."""
+
+    def broken(_project: object) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(bootstrap, "has_store", broken)
+    assert main(bootstrap, ["runs", "--project", str(tmp_path)]) == 70  # type: ignore[arg-type]  the same
+    told = capsys.readouterr().err
+    assert "ZeroDivisionError" in told
+    assert "defect of steersman" in told
