@@ -60,6 +60,10 @@ class Moves:
     ) -> None:
         """One step with what it reserves; over budget, the same step with its agents held at a gate."""
         live = self.live
+        if live.snapshot.ended:
+            over = Refused(happened.event.name, f"the run is over: {live.snapshot.ended}", {}, ())
+            await self.refused(over, meta, taken, spends)
+            return
         done = advance(live.machine, live.snapshot, happened, meta)
         if done.refused is not None:
             await self.refused(done.refused, meta, taken, spends)

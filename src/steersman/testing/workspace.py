@@ -6,8 +6,10 @@ It survives its process, so that a run can be killed and resumed over it, and co
 
 import difflib
 import json
+import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ class FakeWorkspace:
 
     def __init__(self, root: Path, files: Mapping[str, str] | None = None, branch: str = "main") -> None:
         self._root, self._branch = root, branch
+        self._lock = threading.RLock()
         if self._tip(branch) is None:
             self._point(branch, self._commit(dict(files or {}), (), "base"))
 
@@ -41,7 +44,10 @@ class FakeWorkspace:
         return Base(commit, self._tree(commit), name if self._tip(name) else None)
 
     def checkout(self, run: str, commit: str, effect: str, attempt: int) -> Checkout:  # noqa: ARG002  a tree that still is `commit` serves any attempt
-        folder = self._root / "trees" / _checked("run", run)
+        with self._lock:
+            return self._checkout(self._root / "trees" / _checked("run", run), commit, effect)
+
+    def _checkout(self, folder: Path, commit: str, effect: str) -> Checkout:
         wanted = self._files(commit)
         free = [path for path in _places(folder) if not _together(path, effect)]
         for path in free:
@@ -63,6 +69,10 @@ class FakeWorkspace:
         if place.parent != self._root / "trees" / _checked("run", run) or _note(place) is None:
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         _checked("label", label)
+        with self._lock:
+            return self._captured(place, base)
+
+    def _captured(self, place: Path, base: str) -> Change:
         old, new = self._files(base), _scan(place)
         commit = self._commit(new, (base,), "recorded tree")
         patch = _patch(old, new)
@@ -80,7 +90,11 @@ class FakeWorkspace:
         self, run: str, commit: str, base: str, form: str, target: str | None, message: str
     ) -> Delivery:
         _checked("run", run)
-        made = self._commit(self._files(commit), (base,), message)
+        with self._lock:
+            made = self._commit(self._files(commit), (base,), message)
+            return self._delivered(run, made, base, form, target)
+
+    def _delivered(self, run: str, made: str, base: str, form: str, target: str | None) -> Delivery:
         match form, target:
             case "branch", _:
                 self._point(f"steersman/{run}", made)
@@ -215,6 +229,6 @@ def _patch(old: Files, new: Files) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    young = path.with_name(f"{path.name}.new")
+    young = path.with_name(f"{path.name}.{os.getpid()}.new")
     young.write_text(text)
     young.replace(path)
