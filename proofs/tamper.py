@@ -27,7 +27,7 @@ from tampering import PATTERNS, Case, cases, cut_and_forge, forge
 from steersman import __version__
 from steersman.kernel.tape import Entry, sealed
 from steersman.ports.anchors import Kept
-from steersman.runtime.audit.verify import UNANCHORED
+from steersman.runtime.audit.verifying import UNANCHORED
 
 SEED = 20_260_101
 QUOTA = 60  # cases of a kind in a quick proof

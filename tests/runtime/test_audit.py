@@ -20,7 +20,7 @@ from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Kept
 from steersman.runtime.audit import anchor, audited, decisions, export, prune, replay, tape, verify
-from steersman.runtime.audit.verify import UNANCHORED
+from steersman.runtime.audit.verifying import UNANCHORED
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.start import fork
 from steersman.testing.memory import MemoryJournal

@@ -4,11 +4,11 @@
 """
 
 from steersman.runtime.audit.anchoring import anchor, kept_anchors
-from steersman.runtime.audit.export import export
+from steersman.runtime.audit.exporting import export
 from steersman.runtime.audit.pruning import prune
 from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
 from steersman.runtime.audit.verdict import Verdict
-from steersman.runtime.audit.verify import audited, verify
+from steersman.runtime.audit.verifying import audited, verify
 
 __all__ = [
     "Replayed",
