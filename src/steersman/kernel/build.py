@@ -33,6 +33,7 @@ def machine(
     successes: tuple[str, ...] = (),
     roles: tuple[str, ...] = (),
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None = None,
+    begin_version: int = 1,
 ) -> Machine:
     """The machine, or a DefinitionError that says which line of its table is wrong."""
     jobs = {d.job.name: d.job for s in states.all for d in s.work}
@@ -65,6 +66,7 @@ def machine(
         successes=successes,
         roles=roles,
         begin=begin,
+        begin_version=begin_version,
         initial=_initial(name, states.all),
     )
     problems = complaints(built, namings, computes, folds)

@@ -20,6 +20,7 @@ def definition(m: Machine) -> dict[str, Any]:
         "context_version": m.context_version,
         "abort": m.abort.name if m.abort is not None else None,
         "successes": sorted(m.successes),
+        "begin": m.begin_version,
         "creation": part(m, None),
         "states": {s: part(m, s) for s in m.states},
     }

@@ -51,6 +51,7 @@ class Machine:
     successes: tuple[str, ...]
     roles: tuple[str, ...]
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None
+    begin_version: int
     initial: StateDef
     digest: str = ""
 
