@@ -4,14 +4,10 @@ import json
 import os
 import pty
 import select
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "journeys"))
-
 from voyage import STEERSMAN, TESTS, WRONG, Project, changed, story
 
 SLOW = changed(
