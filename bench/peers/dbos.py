@@ -8,9 +8,10 @@ It has no mode without a database, so there is nothing to show in memory.
 
 import queue
 import sqlite3
-import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import ClassVar
@@ -65,9 +66,9 @@ def growing_world(step: int, answer, growing: bool):
 
 @DBOS.workflow()
 def endless_loop(growing: bool) -> None:
-    """Takes orders for so many transitions from the harness, until there is an order for none."""
+    """Takes orders for so many transitions from the harness, until there are no more."""
     state, context, history, script = START, dict(EMPTY), [], zip(count(), endless(), strict=False)
-    while transitions := ORDERS.get():
+    while (transitions := ORDERS.get()) is not None:
         for step, answer in islice(script, transitions):
             event, payload, notes = growing_world(step, answer, growing)
             history.extend(notes)
@@ -77,7 +78,7 @@ def endless_loop(growing: bool) -> None:
 
 # The workflow functions are registered once a process, so what they share with the harness is as well.
 ARRIVED: queue.SimpleQueue[str] = queue.SimpleQueue()
-ORDERS: queue.SimpleQueue[int] = queue.SimpleQueue()
+ORDERS: queue.SimpleQueue[int | None] = queue.SimpleQueue()
 DONE: queue.SimpleQueue[int] = queue.SimpleQueue()
 
 
@@ -151,12 +152,12 @@ class Dbos:
 
     @contextmanager
     def growth(self, folder: Path, growing: bool):
-        with _launched(folder):
-            worker = threading.Thread(target=endless_loop, args=(growing,))
-            worker.start()
-            yield _ordered
-            ORDERS.put(0)
-            worker.join()
+        with _launched(folder), ThreadPoolExecutor(1) as pool:
+            worker = pool.submit(endless_loop, growing)
+            try:
+                yield partial(_ordered, worker)
+            finally:
+                ORDERS.put(None)
 
     def fill(self, folder: Path, runs: int, unfinished: int) -> None:
         with _launched(folder):
@@ -186,9 +187,16 @@ class Dbos:
             yield
 
 
-def _ordered(transitions: int) -> int:
+def _ordered(worker: Future, transitions: int) -> int:
+    """Waits for the workflow to do them; if it has failed instead, so does this."""
     ORDERS.put(transitions)
-    return DONE.get()
+    while True:
+        try:
+            return DONE.get(timeout=1)
+        except queue.Empty:
+            if worker.done():
+                worker.result()
+                raise
 
 
 def _copy(path: Path, runs: int, unfinished: int) -> None:
