@@ -14,9 +14,8 @@ from steersman.errors import JournalError, StoreBroken, StoreFull
 APPLICATION = 0x57EE5
 SCHEMA = 2
 PAGES = 1_000  # in the WAL before it is written back
-GROWN = (
-    PAGES + 200
-) * 4_120  # the WAL is grown once and then recycled: a commit's sync has no metadata to write
+# The WAL is grown once and then recycled: a commit's sync has no metadata to write.
+GROWN = (PAGES + 200) * 4_120
 
 
 def open_store(
@@ -33,12 +32,16 @@ def open_store(
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         db = apsw.Connection(path, flags=flags, vfs=vfs)
         _configure(db, busy)
-        _migrate(db, path)
+        current = _version(db, path) == SCHEMA
         if reading:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whoever only reads leaves the WAL as it is
         else:
             _keep_wal(db)
             _grow(db, path)
+        if (
+            not current
+        ):  # the last to write: it begins the grown WAL anew, and the next process has little to recover
+            _migrate(db, path)
         return db
 
 
@@ -90,8 +93,6 @@ def _keep_wal(db: apsw.Connection) -> None:
 
 
 def _migrate(db: apsw.Connection, path: str) -> None:
-    if _version(db, path) == SCHEMA:
-        return
     from importlib.resources import files  # slow to import, and needed once a store
 
     with _writing(db):
