@@ -11,6 +11,7 @@ from ferry import (
     FOLDS,
     NAMES,
     ROW,
+    RUN,
     TABLE,
     E,
     S,
@@ -20,12 +21,27 @@ from ferry import (
     wet,
 )
 
-from steersman.errors import ContractError
+from steersman.errors import ContractError, UserError
 from steersman.kernel.build import definition
 from steersman.kernel.canonical import plain
 from steersman.kernel.compatible import difference, reachable
-from steersman.kernel.definition import GateAnswer, Origin, fold, naming, otherwise, row
-from steersman.kernel.record import Meta, advance, note
+from steersman.kernel.definition import (
+    GateAnswer,
+    Origin,
+    State,
+    StateDef,
+    computed,
+    do,
+    effect,
+    final,
+    fold,
+    naming,
+    otherwise,
+    resting,
+    row,
+    state,
+)
+from steersman.kernel.record import Meta, advance, budget_gate, migrated
 from steersman.kernel.replay import applied, redecided, typed
 from steersman.kernel.step import Happened, name_facts
 from steersman.kernel.tape import read
@@ -102,8 +118,10 @@ def test_flags_are_compared():
 def test_a_running_job_counts_wherever_the_run_is():
     """A job under way that outlives its state brings its naming along."""
     m, _ = CHANGES["a guard"]
-    assert difference(OLD, plain(definition(m)), "sunk", ("row",)) == ["job row: its naming changed"]
+    assert difference(OLD, plain(definition(m)), "sunk", ("row",)) == ["job row: it or its naming changed"]
     assert difference(OLD, plain(definition(m)), "sunk", ("ask", "unheard of")) == []
+    less = {**OLD, "states": {**OLD["states"], "sail": {**OLD["states"]["sail"], "work": []}}}
+    assert difference(OLD, less, "sunk", ("row",)) == ["job row is gone"]
 
 
 def test_reachable_follows_rows():
@@ -171,14 +189,8 @@ def test_a_context_of_a_newer_version_is_refused():
 def test_a_migrated_run_says_which_entries_could_be_decided_again():
     """After a migration old entries are another version, new ones are decided again; nothing is claimed beyond that."""
     stored = list(leaking())
-    before = typed(NEWER, plainly(stored))
-    fields = {
-        "definition": NEWER.digest,
-        "context": msgspec.to_builtins(before.context),
-        "context_version": 2,
-    }
-    entry, after = note(before, Meta(40, "person:ann", why="new boat"), "migrated", **fields)
-    after.context = before.context
+    moved = migrated(NEWER, typed(NEWER, plainly(stored)), Meta(40, "person:ann", why="new boat"))
+    (entry,), after = moved.entries, moved.snapshot
     done = advance(NEWER, after, Happened(E.left, GateAnswer("abort"), Origin.PERSON), Meta(50))
     tape = [(read(s.body), s.hash) for s in (*stored, entry, *done.entries)]
     assert [(d.seq, d.verdict) for d in redecided(NEWER, tape)] == [
@@ -197,3 +209,91 @@ def test_with_the_old_definition_what_has_not_changed_is_decided_again():
     assert {d.verdict for d in redecided(bumped, tape, {FERRY.digest: {**OLD, "kernel": 0}})} == {
         "other version"
     }
+
+
+# ── migration ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LAMP = effect("lamp", Water, "light")
+
+
+class Lit(State):
+    """The ferry's states in another version: nobody rows any more, a lamp is lit, and `moor` is gone."""
+
+    dock = state("Passengers come on board.", initial=True)
+    sail = state("A lamp is lit.", do(LAMP))
+    bail = state("There is water in the boat.")
+    ashore = resting("The trip is over.")
+    sunk = final("The boat lies on the ground.")
+
+
+def lit(*more, **changes):
+    """A ferry of another kind; its rows are the same where they can be."""
+    here = {s.name: s for s in Lit.all}
+    kept = [
+        r
+        for r in TABLE
+        if r.label in ("come on board", "leave", "leak", "bail", "give up", "leave it", "call")
+    ]
+    rows = tuple(replace(r, source=_of(here, r.source), to=here[r.to.name]) for r in kept)
+    parts = {
+        "states": Lit, "rows": (*rows, *more), "namings": (naming(LAMP, (otherwise, E.leaked)),), "laws": (),
+        "computes": (replace(COMPUTES[0], state=Lit.bail),),
+    }  # fmt: skip
+    return ferry(**{**parts, **changes})
+
+
+def _of(here, source):
+    return here[source.name] if isinstance(source, StateDef) else source
+
+
+def test_a_migration_starts_the_work_of_the_state():
+    """However a state is entered its work starts: what the new version asks for is planned, what it has no more is over."""
+    before = plainly(leaking())
+    m = lit()
+    done = migrated(m, typed(m, before), Meta(40, "person:ann", why="a lamp"))
+    (entry,) = done.entries
+    assert (entry.entry.kind, entry.entry.actor, entry.entry.why) == ("migrated", "person:ann", "a lamp")
+    assert entry.entry.closed == tuple(before.items)
+    assert [(i.job, i.visit) for i in done.snapshot.items.values()] == [("lamp", before.visit)]
+    assert done.snapshot.definition == m.digest
+    assert plain(applied(before, read(entry.body), entry.hash)) == plain(done.snapshot)
+
+
+def test_a_migration_goes_on_where_the_new_version_computes():
+    """Where the new version brings about something by itself, it does so in the same commit, to the seal."""
+    sink = row(Lit.sail, E.given_up, otherwise, Lit.sunk, None, "sink", "§")
+    m = lit(
+        sink,
+        computes=(computed(Lit.sail, (otherwise, E.given_up)), computed(Lit.bail, (otherwise, E.bailed))),
+    )
+    done = migrated(m, typed(m, plainly(leaking())), Meta(40, why="it sinks"))
+    assert [s.entry.kind for s in done.entries] == ["migrated", "transition", "sealed"]
+    assert done.snapshot.state == "sunk"
+
+
+def test_a_migration_keeps_a_budgets_gate():
+    """The gate of a used-up budget belongs to no machine and stays."""
+    held = budget_gate(RUN, 4, 9, 4, "tokens")
+    before = plainly(leaking())
+    before.items = {**before.items, held.id: held}
+    m = lit()
+    assert held.id in migrated(m, typed(m, before), Meta(40, why="a lamp")).snapshot.items
+
+
+def test_a_run_that_was_ended_is_migrated_and_no_more():
+    """A run with an outcome from outside starts nothing."""
+    m = lit()
+    ended = typed(m, plainly(leaking()))
+    ended.ended, ended.items = "canceled", {}
+    done = migrated(m, ended, Meta(40, why="a lamp"))
+    assert (len(done.entries), done.snapshot.items, done.snapshot.ended) == (1, {}, "canceled")
+
+
+def test_a_run_in_a_state_that_is_gone_is_not_migrated():
+    """There is nowhere to go on: the run stays what it is, and the person is told what can be done."""
+    m = lit()
+    moored = typed(m, plainly(leaking()))
+    moored.state = "moor"
+    words = "is in moor, which this ferry does not have: go on with the steersman that began it"
+    with pytest.raises(UserError, match=words):
+        migrated(m, moored, Meta(40, why="a lamp"))

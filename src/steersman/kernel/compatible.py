@@ -33,7 +33,9 @@ def difference(
         if old[key] != new[key]
     ]
     changes += [
-        f"job {name}: its naming changed" for name in sorted(running) if _job(old, name) != _job(new, name)
+        f"job {name} is gone" if _job(new, name) is None else f"job {name}: it or its naming changed"
+        for name in sorted(running)
+        if _job(old, name) != _job(new, name)
     ]
     for name in sorted(reachable(old, state)):
         before, after = old["states"][name], new["states"].get(name)

@@ -11,8 +11,10 @@ from steersman.kernel.build import Machine
 from steersman.kernel.definition import Origin
 from steersman.kernel.replay import applied
 from steersman.kernel.snapshot import Item, Snapshot, state_hash
-from steersman.kernel.step import CHAIN, Happened, Planned, Refused, Taken, compute, step
+from steersman.kernel.step import CHAIN, Happened, Planned, Refused, Taken, compute, step, work
 from steersman.kernel.tape import GENESIS, Entry, Retry, Sealed, sealed
+
+BUDGET = "budget"  # the gate that no machine declares
 
 
 class Meta(msgspec.Struct, frozen=True, gc=False):
@@ -115,6 +117,29 @@ def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Adva
     return _onward(m, [stored], snapshot, meta)
 
 
+def migrated(m: Machine, snapshot: Snapshot, meta: Meta) -> Advance:
+    """A paused run under the machine as it is now: jobs that it no longer has are over, the state's work is planned."""
+    if snapshot.state not in m.states:
+        raise UserError(
+            f"run {snapshot.run} is in {snapshot.state}, which this {m.name} does not have: go on with the steersman that began it"
+        )
+    fresh = (
+        () if snapshot.ended else work(m, snapshot.state, snapshot.context, snapshot.counts, snapshot.planned)
+    )
+    stored, after = note(
+        snapshot,
+        meta,
+        "migrated",
+        definition=m.digest,
+        context=msgspec.to_builtins(snapshot.context),
+        context_version=m.context_version,
+        closed=tuple(i.id for i in snapshot.items.values() if i.job not in m.jobs and i.job != BUDGET),
+        planned=items(m, snapshot.run, snapshot.seq + 1, snapshot.visit, fresh, meta),
+    )
+    after.context = snapshot.context
+    return Advance((stored,), after) if snapshot.ended else _onward(m, [stored], after, meta)
+
+
 def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
     """Adds computed steps in the same commit, then the seal when the run has reached its outcome."""
     for _ in range(CHAIN + 1):
@@ -199,7 +224,7 @@ def _held(
 def budget_gate(run: str, seq: int, n: int, visit: int, figure: str) -> Item:
     """The gate at which a used-up budget is raised, or the run stopped."""
     shown = {"digest": f"budget:{seq}:{figure}", "choices": ["raise", "stop"], "shown": {"figure": figure}}
-    return Item(f"{run}:{seq}:{n}", "budget", "gate", "budget", shown, visit)
+    return Item(f"{run}:{seq}:{n}", BUDGET, "gate", BUDGET, shown, visit)
 
 
 def _due(p: Planned, at: int) -> int:
@@ -282,6 +307,7 @@ __all__ = [
     "create",
     "items",
     "late",
+    "migrated",
     "note",
     "outcome",
     "overridden",

@@ -7,7 +7,7 @@ from typing import Any
 from steersman.errors import UserError
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, printable, well_formed
-from steersman.kernel.record import Meta, note
+from steersman.kernel.record import Meta
 from steersman.kernel.tape import Sealed
 from steersman.ports.journal import UNFINISHED, Gate, Head
 from steersman.runtime.drive import Busy, Driver
@@ -164,11 +164,10 @@ class Bridge:
 
     async def migrate(self, run: str, person: str, reason: str) -> Head:
         """Takes a paused run over to the machine as it is now; on tape, with a reason."""
-        import msgspec
-
         from steersman.kernel.build import definition
         from steersman.kernel.canonical import canonical
-        from steersman.kernel.record import Advance
+        from steersman.kernel.record import migrated
+        from steersman.runtime.budget import ceilings, freed
 
         if not reason.strip():
             raise UserError("a migration needs --reason")
@@ -180,16 +179,13 @@ class Bridge:
             m, s = live.machine, live.snapshot
             if s.definition == m.digest:
                 raise UserError(f"run {run} is on the current definition already")
-            fields = {
-                "definition": m.digest,
-                "context": msgspec.to_builtins(s.context),
-                "context_version": m.context_version,
-            }
-            stored, after = note(
-                s, Meta(self.world.clock.now(), f"person:{person}", why=reason), "migrated", **fields
-            )
-            after.context = s.context
-            await live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
+            meta = Meta(self.world.clock.now(), f"person:{person}", why=_words(reason))
+            done = migrated(m, s, meta)
+            started = [i for e in done.entries for i in e.entry.planned if i.id in done.snapshot.items]
+            over = [s.items[c] for e in done.entries for c in e.entry.closed if c in s.items]
+            spends = tuple(spend for i in over for spend in freed(live, i))
+            spends += tuple(spend for i in started for spend in ceilings(live, i, live.config))
+            await live.append(done, spends=spends, definition=(m.digest, canonical(definition(m))))
             return live.head()
         finally:
             lock.release()

@@ -61,8 +61,9 @@ def freed(live: Live, item: Item) -> tuple[Spend, ...]:
 
 
 def _wanted(live: Live, item: Item, config: Config) -> dict[str, int]:
-    role = item.input.get("role")
-    if role is None or item.kind != "effect" or live.machine.jobs[item.job].does != "agent":
+    role, job = item.input.get("role"), live.machine.jobs.get(item.job)
+    # A job of an older version, which this machine no longer has, had its reservation by its role.
+    if role is None or item.kind != "effect" or (job is not None and job.does != "agent"):
         return {}
     return ceiling(config, role)
 

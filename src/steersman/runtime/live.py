@@ -16,7 +16,7 @@ from steersman.judges.redaction import redact
 from steersman.kernel.build import Machine, definition
 from steersman.kernel.canonical import canonical
 from steersman.kernel.compatible import difference
-from steersman.kernel.record import Advance, outcome, status
+from steersman.kernel.record import BUDGET, Advance, outcome, status
 from steersman.kernel.replay import Bad, applied, rebuilt, typed
 from steersman.kernel.snapshot import Item, Snapshot
 from steersman.kernel.tape import Sealed, read
@@ -363,7 +363,7 @@ def _compatible(world: World, m: Machine, snapshot: Snapshot) -> None:
         raise ContractError(
             f"run {snapshot.run} was made under definition {snapshot.definition}, which the store does not have: run `steersman machine migrate {snapshot.run} --reason …`"
         )
-    running = {i.job for i in snapshot.items.values() if i.job in m.jobs}
+    running = {i.job for i in snapshot.items.values() if i.job != BUDGET}
     changes = difference(msgspec.json.decode(old), definition(m), snapshot.state, running)
     if changes:
         told = "; ".join(changes)
