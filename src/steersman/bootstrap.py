@@ -67,11 +67,21 @@ def machines() -> "dict[str, Machine]":
     return {m.name: m for m in (ROUNDTABLE,)}
 
 
-def load_config(project: "Path") -> Any:
-    """The project's steersman.toml, or the defaults."""
+def load_config(start: "Path") -> Any:
+    """The nearest steersman.toml from `start` up to the top of its repository, or the defaults; scripts from the top."""
     from steersman.adapters.config import load_config as load
 
-    return load(project)
+    loaded = load(start)
+    if loaded.path is None or loaded.path.parent == repository(start):
+        return loaded
+    from msgspec.structs import replace
+
+    inside = loaded.path.parent.relative_to(repository(start))
+    roles = {
+        n: replace(r, script=str(inside / r.script)) if r.script else r
+        for n, r in loaded.config.roles.items()
+    }
+    return loaded._replace(config=replace(loaded.config, roles=roles))
 
 
 def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge":

@@ -5,6 +5,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -39,7 +40,7 @@ def render_config(
         "# What steersman does in this repository. Every key is explained in the reference.",
         "version = 1",
         f"base = {_quoted(base)}" if base else '# base = "main"            # the branch runs start from',
-        f"deliver = {_quoted(deliver)}         # branch | merge | draft-pr",
+        f"deliver = {_quoted(deliver)}         # branch | merge",
         "",
         "# [worktree]",
         '# include = [".env.test"]           # files git does not know, copied into each working tree',
@@ -57,9 +58,6 @@ def render_config(
         "",
         "# [unattended]",
         '# on_limit = "wait"                 # wait | stop',
-        "",
-        "# [notify]",
-        '# webhook = "env:STEERSMAN_WEBHOOK"',
     ]
     return "\n".join(lines) + "\n"
 
@@ -68,11 +66,16 @@ def _role_lines(role: str, table: Mapping[str, str]) -> list[str]:
     return ["", f"[roles.{_key(role)}]", *(f"{_key(key)} = {_quoted(value)}" for key, value in table.items())]
 
 
+def _python() -> str:
+    """The name under which this machine has Python."""
+    return "python" if shutil.which("python") else "python3"
+
+
 def _found(repo: Path) -> Iterator[tuple[str, Argv]]:
     if _uses_pytest(repo):
-        yield "pytest", ("python", "-m", "pytest", "-q")
+        yield "pytest", (_python(), "-m", "pytest", "-q")
     elif _uses_unittest(repo):
-        yield "unittest", ("python", "-m", "unittest", "discover", "-q", *_unittest_folder(repo))
+        yield "unittest", (_python(), "-m", "unittest", "discover", "-q", *_unittest_folder(repo))
     script = _npm_test(repo)
     if script and _NO_NPM_TEST not in script:
         yield "npm", ("npm", "test")

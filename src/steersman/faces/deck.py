@@ -38,15 +38,26 @@ class Deck:
         self._bridge: Bridge | None = None
 
     @cached_property
-    def top(self) -> str:
-        """The repository around the given directory, or around this one."""
+    def start(self) -> str:
+        """The given directory, or this one: where the search for steersman.toml begins."""
         try:
             start = self.given if self.given is not None else os.getcwd()
         except FileNotFoundError:
             raise UserError("this directory is gone: go to your repository and try again") from None
         if not os.path.isdir(start):
             raise UserError(f"{start!r} is not a directory: give --project a directory of your repository")
-        return self.helm.top_of(start)
+        return start
+
+    @cached_property
+    def top(self) -> str:
+        """The repository around it."""
+        return self.helm.top_of(self.start)
+
+    def load_config(self) -> Any:
+        """The steersman.toml that holds here."""
+        from pathlib import Path
+
+        return self.helm.load_config(Path(self.start))
 
     @cached_property
     def project(self) -> "Path":

@@ -33,7 +33,7 @@ class Helm(Protocol):
         """Everything outside; with `journal=None` without a store."""
         ...
 
-    def load_config(self, project: "Path") -> Any:
+    def load_config(self, start: "Path") -> Any:
         """The configuration (`config`), the file it came from (`path`, or None) and its `digest`."""
         ...
 

@@ -73,9 +73,22 @@ class Refused(msgspec.Struct, frozen=True, gc=False):
     legal: tuple[str, ...]
 
 
-def legal(m: Machine, state: str | None, origin: Origin | None = None) -> tuple[str, ...]:
-    """The events that have a row in this state, in the order of the table."""
-    return tuple(e for (s, e) in m.lookup if s == state and (origin is None or m.events[e].origin is origin))
+def legal(
+    m: Machine, state: str | None, origin: Origin | None = None, context: Any = None
+) -> tuple[str, ...]:
+    """The events that have a row in this state, in the order of the table; with a context, that may fit now."""
+    return tuple(
+        event
+        for (source, event), rows in m.lookup.items()
+        if source == state
+        and (origin is None or m.events[event].origin is origin)
+        and (context is None or any(_may_fit(row.when, context) for row in rows))
+    )
+
+
+def _may_fit(guard: Guard, context: Any) -> bool:
+    """A guard that looks at what an event carries may hold for some event; one over the context is asked."""
+    return not guard.reads or guard.test(context, None) is True
 
 
 def name_facts(m: Machine, snapshot: Snapshot, job: str, facts: Any) -> Happened:
@@ -139,6 +152,7 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
             m,
             state,
             happened,
+            context,
             f"{event.name} comes from {event.origin.value}, not from {happened.origin.value}",
         )
     guards = happened.guards or {}
@@ -152,7 +166,7 @@ def step(m: Machine, snapshot: Snapshot | None, happened: Happened, context: Any
         guards = {**guards, row.when.name: yes}
         if yes:
             return _take(m, snapshot, row, happened, guards, context, counts)
-    return _refuse(m, state, happened, f"no row for {event.name} in {state} fits now", guards)
+    return _refuse(m, state, happened, context, f"no row for {event.name} in {state} fits now", guards)
 
 
 _OTHERWISE = {"otherwise": True}  # nothing had to hold
@@ -160,9 +174,9 @@ _NO_COUNTS: dict[str, int] = {}
 
 
 def _refuse(
-    m: Machine, state: str | None, h: Happened, why: str, guards: dict[str, bool] | None = None
+    m: Machine, state: str | None, h: Happened, context: Any, why: str, guards: dict[str, bool] | None = None
 ) -> Refused:
-    return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state))
+    return Refused(h.event.name, why, guards or dict(h.guards or {}), legal(m, state, context=context))
 
 
 def _take(
@@ -236,7 +250,7 @@ def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Re
     ]
     why = _not_overridable(m, snapshot, to, reason, target, edges)
     if why:
-        return Refused("override", why, {}, legal(m, snapshot.state))
+        return Refused("override", why, {}, legal(m, snapshot.state, context=snapshot.context))
     r = edges[0]
     ops = r.setting
     context = changed(snapshot.context, ops)

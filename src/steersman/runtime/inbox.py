@@ -181,7 +181,7 @@ def _meta(moves: Moves, posted: Posted) -> Meta:
 async def _refuse(moves: Moves, posted: Posted, meta: Meta, event: str, why: str) -> None:
     live = moves.live
     await moves.refused(
-        Refused(event, why, {}, legal(live.machine, live.snapshot.state, Origin.PERSON)), meta, posted
+        Refused(event, why, {}, legal(live.machine, live.snapshot.state, Origin.PERSON, live.snapshot.context)), meta, posted
     )
 
 

@@ -42,7 +42,7 @@ def why(
     reached = outcome(m, s)
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
-    return [*reasons, *(_event(m, s, name, me) for name in legal(m, s.state, Origin.PERSON))]
+    return [*reasons, *(_event(m, s, name, me) for name in legal(m, s.state, Origin.PERSON, s.context))]
 
 
 def _gate(g: Gate, me: str) -> Reason:

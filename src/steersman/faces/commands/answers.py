@@ -79,11 +79,17 @@ def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str, **li
 
 def open_gate(deck: Deck, name: str) -> Gate:
     """An open gate by its id, or the only one of a run; who comes too late is told who was first."""
-    journal = deck.bridge.world.journal
-    run = deck.bridge.find(name.split(":", 1)[0])
-    if any(not g.answer for g in journal.gates(run)) and (":" not in name or journal.gate(name) is not None):
-        return deck.bridge.gate(name if ":" in name else run)
-    raise _LateError(f"{_last_word(deck, run, name)}: see `{deck.me} why {run}`")
+    prefix, colon, rest = name.partition(":")
+    run = deck.bridge.find(prefix)
+    wanted = f"{run}:{rest}" if colon else run
+    # One look: between two of them somebody else may answer.
+    waiting = [g for g in deck.bridge.world.journal.gates(run) if not g.answer]
+    meant = [g for g in waiting if wanted in (g.id, run)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in meant)}")
+    raise _LateError(f"{_last_word(deck, run, wanted)}: see `{deck.me} why {run}`")
 
 
 class _LateError(UserError):
@@ -92,17 +98,17 @@ class _LateError(UserError):
     exit_code = 4
 
 
-def _last_word(deck: Deck, run: str, name: str) -> str:
-    waits = next((g for g in deck.bridge.world.journal.gates(run) if g.answer and name in (run, g.id)), None)
+def _last_word(deck: Deck, run: str, wanted: str) -> str:
+    waits = next(
+        (g for g in deck.bridge.world.journal.gates(run) if g.answer and wanted in (run, g.id)), None
+    )
     if waits is not None:
         return f"gate {waits.id} was answered already: {waits.person} has answered {waits.answer}"
     from steersman.kernel.tape import read
     from steersman.views.status import person
 
     entries = [read(body) for _, body, _ in deck.bridge.world.journal.rows(run)]
-    asked = {
-        i.id for e in entries for i in e.planned if i.kind == "gate" and name in (run, i.id, run[: len(name)])
-    }
+    asked = {i.id for e in entries for i in e.planned if i.kind == "gate" and wanted in (run, i.id)}
     for e in reversed(entries):
         if e.cause in asked:
             choice = e.data.get("choice", "") if isinstance(e.data, dict) else ""

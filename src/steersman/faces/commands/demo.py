@@ -66,7 +66,7 @@ def _voyage(deck: Deck, inner: Deck) -> int:
     from steersman.runtime.audit import audited
     from steersman.runtime.start import Order
 
-    config = inner.helm.load_config(inner.project).config
+    config = inner.load_config().config
     bridge = inner.new_bridge()
     deck.say("\nthe crew discusses a proposal:", bold=True)
     code = launch(inner, Order("roundtable", TASK, OPERATOR, config))

@@ -85,7 +85,7 @@ def _disk(deck: Deck) -> Iterator[Finding]:
 
 def _config(deck: Deck) -> Iterator[Finding]:
     try:
-        loaded = deck.helm.load_config(deck.project)
+        loaded = deck.load_config()
     except SteersmanError as error:
         yield Finding("steersman.toml", ok=False, told=str(error), fix="mend the lines named above")
         return
@@ -106,7 +106,7 @@ def _agents(deck: Deck) -> Iterator[Finding]:
     from steersman.faces.outlook import problems
 
     try:
-        config = deck.helm.load_config(deck.project).config
+        config = deck.load_config().config
     except SteersmanError:
         return
     for m in deck.helm.machines().values():

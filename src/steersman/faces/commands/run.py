@@ -49,7 +49,7 @@ def run(
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
     if not task.strip():
         raise UserError('a run needs a task: steersman run "what to do"')
-    config = deck.helm.load_config(deck.project).config
+    config = deck.load_config().config
     options = {name: value for name, value in given.items() if value is not None}
     if dry:
         from steersman.faces.outlook import show_outlook

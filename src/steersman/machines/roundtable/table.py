@@ -296,7 +296,7 @@ TABLE = table(
     row(S.test,      E.tester_command_blocked,    otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "tester_command_blocked"}),
     row(S.test,      E.tests_failed,              otherwise,     S.iterate,  None,       "set must-fix list with failed command + stderr",   "§2",  sets={"last_round_outcome": "test_failed"}),
     row(S.test,      E.repeated_test_failure,     otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "repeated_test_failure"}),
-    row(S.test,      E.tests_passed,              otherwise,     S.finalize, None,       "clear must-fix, finalize approved",                "§2",  sets={"outcome": "approved"}),
+    row(S.test,      E.tests_passed,              otherwise,     S.finalize, None,       "clear must-fix, finalize approved",                "§2",  sets={"outcome": "approved", "last_round_outcome": None}),
     row(S.iterate,   E.start_coder,               otherwise,     S.build,    ITERATIONS, "next round build",                                 "§2"),
     row(ANY,         E.aborted_by_operator,       otherwise,     S.finalize, None,       "stop and persist canceled",                        "§2",  sets={"outcome": "canceled"}),
     row(S.finalize,  E.aborted_by_operator,       AWAITS,        S.finalize, None,       "reject the proposal that waits",                   "extension: abort while a proposal awaits confirmation", sets={"outcome": "canceled"}),

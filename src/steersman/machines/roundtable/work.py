@@ -106,7 +106,7 @@ def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[
         "role": role,
         "mode": mode,
         "prompt": prompt,
-        "round": max(c.round, 1),
+        "round": max(c.round, 1) if mode == "implementation" else c.followups.count + 1,
         "commit": c.commit or c.base_commit,
         "base": c.base_commit,
         "texts": {name: ref for name, ref in texts.items() if ref},
