@@ -305,4 +305,4 @@ def test_render_least():
         line.removeprefix("# ") if " = " in line or "# [" in line else line for line in text.splitlines()
     )
     assert tomllib.loads(on)["budget"]["usd"] == 8
-    assert parse_config(on, "x").notify.webhook == "env:STEERSMAN_WEBHOOK"
+    assert parse_config(on, "x").unattended.on_limit == "wait"

@@ -4,12 +4,13 @@ CREATE TABLE head(
   title TEXT NOT NULL, state TEXT NOT NULL, status TEXT NOT NULL, outcome TEXT NOT NULL, seq INTEGER NOT NULL,
   hash BLOB NOT NULL, epoch INTEGER NOT NULL, created INTEGER NOT NULL, at INTEGER NOT NULL, due INTEGER
 ) WITHOUT ROWID;
--- No index holds a column that an ordinary step changes: a commit touches one page of `head` and one of `entry`.
+-- No index holds a column that an ordinary step changes: a commit touches one page of `head`, and of `entry` the last one and its index's.
 CREATE INDEX head_open ON head(created) WHERE status IN ('working', 'waiting for you', 'waiting until');
 CREATE INDEX head_created ON head(created);
 CREATE INDEX head_due ON head(due) WHERE due IS NOT NULL;
 CREATE INDEX head_parent ON head(parent) WHERE parent <> '';
-CREATE TABLE entry(run TEXT NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL, body BLOB NOT NULL, PRIMARY KEY(run, seq)) WITHOUT ROWID;
+-- With a rowid: a row of a table without one moves to overflow pages from a quarter of a page on, and most entries are larger.
+CREATE TABLE entry(run TEXT NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL, body BLOB NOT NULL, PRIMARY KEY(run, seq));
 CREATE TABLE snapshot(run TEXT PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE payload(root TEXT NOT NULL, ref TEXT NOT NULL, body BLOB, size INTEGER NOT NULL, PRIMARY KEY(root, ref)) WITHOUT ROWID;
 CREATE TABLE payload_key(root TEXT PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
