@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from voyage import STEERSMAN, Project, changed, story
+from voyage import STEERSMAN, UNIT, Project, changed, story
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self"), reason="looks for processes in /proc")
 
@@ -218,3 +218,29 @@ def test_an_agent_never_speaks_for_a_person(project: Project) -> None:
     assert [e["event"] for e in refused] == ["approve"]
     assert project.call("gates", run, "--json").json()[0]["answer"] == ""
     assert project.call("approve", run).code == 0
+
+
+def test_an_owner_that_wakes_up_leaves_its_successor_alone(project: Project) -> None:
+    """A driver that was taken over and wakes up finds its writes void, and stops nothing that is not its own."""
+    slow = ["python3", "-c", "import time; time.sleep(3)"]
+    project.prepare(story(checks={"slow": slow, "unit": UNIT}, max_iterations=1))
+    old = project.start("run", "Fix add", "--mode", "implementation")
+    try:
+        _until(project, "test")
+        run = project.only()
+        while not _agents(project):
+            time.sleep(0.05)
+        old.send_signal(signal.SIGSTOP)
+        first = _agents(project)
+        new = project.start("resume", run, "--take-over", "--json")
+        while not set(_agents(project)) - set(first):
+            time.sleep(0.05)
+        old.send_signal(signal.SIGCONT)
+        said = old.communicate(timeout=20)
+        assert old.returncode == 4, said
+        out, err = new.communicate(timeout=30)
+        assert new.returncode == 0, (out, err)
+    finally:
+        old.kill()
+        old.wait()
+    assert ("test", "tests_failed", "iterate") not in project.rows(run)

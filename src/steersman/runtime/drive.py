@@ -75,6 +75,9 @@ class Driver:
                 if live is None:
                     await drive.claim()
                 head = await drive.loop()
+            except StaleError:
+                drive.lost = True
+                raise
             finally:
                 self._leave(drive)
                 await drive.close()
@@ -147,6 +150,7 @@ class _Drive:
         self.driver, self.live, self.world = driver, live, driver.world
         self.moves = Moves(driver.world, live)
         self.wake = asyncio.Event()
+        self.lost = False  # somebody else owns the run: what works for it now is not ours to stop
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()  # children that were called off
@@ -209,7 +213,7 @@ class _Drive:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if tasks:
+        if tasks and not self.lost:
             await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
