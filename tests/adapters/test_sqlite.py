@@ -16,7 +16,7 @@ from steersman.adapters.sqlite.connection import APPLICATION, GROWN, SCHEMA
 from steersman.adapters.sqlite.reader import SqliteReader
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
 from steersman.ports.journal import Spend
-from steersman.testing.conformance_journal import AT, RUN, batch, entry, gate
+from steersman.testing.batches import AT, RUN, batch, entry, gate
 from steersman.testing.disks import CountingVFS, FailingVFS
 
 
@@ -414,7 +414,7 @@ WRITER = """
 import sys
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import StaleError
-from steersman.testing.conformance_journal import batch
+from steersman.testing.batches import batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 store = SqliteJournal(path)
 stale = 0

@@ -15,7 +15,7 @@ ProviderClass = Literal[
     "provider_protocol_error",
     "provider_crashed",
 ]
-PROVIDER_CLASSES: tuple[ProviderClass, ...] = ProviderClass.__args__  # type: ignore[attr-defined]
+PROVIDER_CLASSES: tuple[ProviderClass, ...] = ProviderClass.__args__  # type: ignore[attr-defined]  # of every Literal
 # Those that can pass by themselves; the others end in their outcome at once.
 PASSING: frozenset[str] = frozenset(
     {"provider_network_error", "provider_timeout", "provider_rate_limited", "provider_crashed"}

@@ -38,6 +38,7 @@ def machine(
     """The machine, or a DefinitionError that says which line of its table is wrong."""
     jobs = {d.job.name: d.job for s in states.all for d in s.work}
     caps = {r.cap.name: r.cap for r in rows if r.cap is not None}
+    settled = frozenset(s.name for s in states.all if s.final or s.resting)
     built = Machine(
         name=name,
         meaning=meaning,
@@ -57,10 +58,8 @@ def machine(
         caps=caps,
         lookup=_lookup(states.all, rows),
         resets={e.name: tuple(("clear", c.name) for c in caps.values() if e in c.resets) for e in events.all},
-        settled=frozenset(s.name for s in states.all if s.final or s.resting),
-        eventful=frozenset(
-            {c.state.name for c in computes} | {s.name for s in states.all if s.final or s.resting}
-        ),
+        settled=settled,
+        eventful=settled | {c.state.name for c in computes},
         tracked=frozenset((*(constants or ()), *(memory or ()))),
         abort=abort,
         successes=successes,

@@ -192,6 +192,7 @@ def _closed(snapshot: Snapshot, taken: Taken, meta: Meta) -> tuple[str, ...]:
 def items(
     m: Machine, run: str, seq: int, visit: int, planned: Iterable[Planned], meta: Meta
 ) -> tuple[Item, ...]:
+    """Planned jobs as items of the entry that plans them; with a used-up budget agents are held at a gate."""
     items = tuple(
         [
             Item(
