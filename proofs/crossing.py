@@ -250,10 +250,12 @@ def faults(told: dict[str, Any], reference: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def sea(name: str) -> Iterator[Path]:
-    """A folder for crossings; in memory where that is possible, for a kill loses nothing that a write has reached."""
-    shore = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108  a folder of our own below it
-    with tempfile.TemporaryDirectory(prefix=f"steersman-{name}-", dir=shore) as folder:
+def sea(name: str, *, disk: bool = False) -> Iterator[Path]:
+    """A folder for crossings; in memory unless the disk itself matters, for a kill loses nothing that was written."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) and not disk else None  # noqa: S108  a folder of our own below it
+    with tempfile.TemporaryDirectory(
+        prefix=f"steersman-{name}-", dir=memory, ignore_cleanup_errors=True
+    ) as folder:
         yield Path(folder)
 
 

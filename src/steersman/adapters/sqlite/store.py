@@ -119,6 +119,7 @@ class SqliteJournal(SqliteReader):
             raise StoreBroken(
                 f"{self.path} was deleted or replaced while in use; nothing more is written: restore it, then `steersman resume`"
             )
+        self._turns.make_room()
         try:
             self._write.execute("BEGIN IMMEDIATE")
         except BaseException:

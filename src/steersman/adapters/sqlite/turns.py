@@ -1,8 +1,10 @@
 """Turns at the write lock, fair between processes.
 
 A writer that has to wait says so with a shared lock on a small file beside the store; a writer that has held the
-store for 5 ms looks there and rests when somebody waits. Without it an occasional writer beside two busy ones is
-starved for seconds: SQLite's own back-off sleeps longer each time, and the lock is free for microseconds only.
+store for 5 ms looks there and rests when somebody waits. Whoever has waited for 8 ms takes a second file's lock for
+itself: while that is held nobody else begins, so the store is free for it after the commit under way.
+Without all this an occasional writer beside two busy ones is starved for seconds: SQLite's own back-off sleeps longer
+each time, and the lock is free for microseconds only.
 """
 
 import fcntl
@@ -12,6 +14,8 @@ import time
 HOLD = 0.005  # seconds of holding the lock before others are looked for
 REST = 0.002  # longer than a waiting writer's poll
 POLL = 0.0007
+URGENT = 0.008
+YIELD = 0.1  # nobody makes room for longer than this: whoever asked for it may have been stopped
 PATIENCE = 30.0
 
 
@@ -25,11 +29,24 @@ class Turns:
     """One writer's manners."""
 
     def __init__(self, store: str) -> None:
-        self._fd = os.open(f"{store}-waiting", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._waiting = _opened(f"{store}-waiting")
+        self._urgent = _opened(f"{store}-urgent")
         self._since = 0.0
-        self._waits = False
+        self._waits = self._pressed = False
         self._held = 0.0
         self._began = 0.0
+
+    def make_room(self) -> None:
+        """Before we begin: lets somebody go first who has waited for long."""
+        if _taken(self._urgent):
+            self._yield()
+
+    def _yield(self) -> None:
+        deadline = time.monotonic() + YIELD
+        while time.monotonic() < deadline:
+            time.sleep(POLL)
+            if not _taken(self._urgent):
+                return
 
     def busy(self, tries: int) -> bool:
         """SQLite's busy handler: a short, steady poll; False gives up."""
@@ -37,10 +54,14 @@ class Turns:
         if tries == 0:
             self._since = now
             self._waits = True
-            fcntl.flock(self._fd, fcntl.LOCK_SH)
+            fcntl.flock(self._waiting, fcntl.LOCK_SH)
         if now - self._since > PATIENCE:
             return False
+        if now - self._since > URGENT and not self._pressed:
+            self._pressed = _locked(self._urgent, fcntl.LOCK_EX)
         time.sleep(POLL)
+        if not self._pressed:
+            self.make_room()
         return True
 
     def began(self) -> None:
@@ -50,9 +71,12 @@ class Turns:
 
     def waited(self) -> None:
         """The wait is over, well or badly: nobody has to make room for us."""
+        if self._pressed:
+            self._pressed = False
+            fcntl.flock(self._urgent, fcntl.LOCK_UN)
         if self._waits:
             self._waits = False
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            fcntl.flock(self._waiting, fcntl.LOCK_UN)
 
     def ended(self) -> None:
         """The lock is given up; after every 5 ms of holding it, whoever waits goes first."""
@@ -60,18 +84,30 @@ class Turns:
         if self._held < HOLD:
             return
         self._held = 0.0
-        if self._somebody_waits():
+        if _taken(self._waiting, fcntl.LOCK_EX):
             time.sleep(REST)
 
-    def _somebody_waits(self) -> bool:
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
-        return False
-
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        for fd in {self._waiting, self._urgent} - {-1}:
+            os.close(fd)
+        self._waiting = self._urgent = -1
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _locked(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _taken(fd: int, how: int = fcntl.LOCK_SH) -> bool:
+    """Whether somebody else holds it against us."""
+    if _locked(fd, how):
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        return False
+    return True

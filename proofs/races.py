@@ -1,0 +1,466 @@
+"""Several processes on one store: one owner per run, stale writes refused, gates answered once, nobody starved.
+
+    python proofs/races.py [--quick]
+
+In each round four processes meet at the same moment: a server and a worker that want to drive the same run, and two
+people who want to answer its gate differently, each with a command that would drive the run itself.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from crossing import sea
+from figures import main, stamp
+
+from steersman.adapters import processes
+from steersman.adapters.bell import SocketBell
+from steersman.adapters.clock import SystemClock
+from steersman.adapters.locks import FileLocks
+from steersman.adapters.sqlite import SqliteJournal
+from steersman.errors import JournalError, StaleError
+from steersman.kernel.build import machine
+from steersman.kernel.definition import (
+    Events,
+    GateAnswer,
+    Guard,
+    Origin,
+    State,
+    do,
+    effect,
+    event,
+    final,
+    gate,
+    naming,
+    otherwise,
+    row,
+    state,
+    table,
+)
+from steersman.kernel.replay import Bad, chain
+from steersman.runtime.audit import verify
+from steersman.runtime.bridge import Bridge
+from steersman.runtime.call import Call
+from steersman.runtime.drive import Busy, Driver
+from steersman.runtime.start import Order, start
+from steersman.testing import FakeChance, fake_config, fake_world
+from steersman.testing.batches import batch
+
+ROUNDS, TAKE_OVERS, WRITES = 120, 25, 400
+P99_MS, MOST_MS = 50, 200
+TRIES = 5  # of a measurement that the machine itself disturbs
+forks = multiprocessing.get_context("fork")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a run begins with."""
+
+
+class Done(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an effect brings back."""
+
+    ok: bool = False
+
+
+class Context(msgspec.Struct, kw_only=True):
+    """What a run knows."""
+
+    config_ref: str = ""
+    base_commit: str = ""
+
+
+WORK, FINISH, ASK = effect("work", Done, "work"), effect("finish", Done, "work"), gate("ask")
+WELL = Guard("well", "it went well", lambda _, e: e.ok)
+YES = Guard("yes", "a person says yes", lambda _, e: e.choice == "approve")
+
+
+class S(State):
+    working = state("Somebody works.", do(WORK, lambda c: {"commit": c.base_commit}), initial=True)
+    asking = state(
+        "Somebody is asked.", do(ASK, lambda _: {"digest": "it", "choices": ["approve", "reject"]})
+    )
+    finishing = state("It was granted.", do(FINISH, lambda c: {"commit": c.base_commit}))
+    granted = final("Yes.")
+    declined = final("No.")
+
+
+class E(Events):
+    asked = event("It begins.", Origin.PERSON, Asked)
+    worked = event("It went well.", Origin.EFFECT, Done)
+    broke = event("It did not.", Origin.EFFECT, Done)
+    agreed = event("Yes.", Origin.GATE, GateAnswer)
+    refused = event("No.", Origin.GATE, GateAnswer)
+    finished = event("It is finished.", Origin.EFFECT, Done)
+
+
+RACE = machine(
+    "race",
+    "Work, a question, more work.",
+    states=S,
+    events=E,
+    rows=table(
+        row(None, E.asked, otherwise, S.working, None, "begin", "toy"),
+        row(S.working, E.worked, otherwise, S.asking, None, "ask", "toy"),
+        row((S.working, S.finishing), E.broke, otherwise, S.declined, None, "broken", "toy"),
+        row(S.asking, E.agreed, otherwise, S.finishing, None, "yes", "toy"),
+        row(S.asking, E.refused, otherwise, S.declined, None, "no", "toy"),
+        row(S.finishing, E.finished, otherwise, S.granted, None, "done", "toy"),
+    ),
+    context=Context,
+    namings=(
+        naming(WORK, (WELL, E.worked), (otherwise, E.broke)),
+        naming(FINISH, (WELL, E.finished), (otherwise, E.broke)),
+        naming(ASK, (YES, E.agreed), (otherwise, E.refused)),
+    ),
+    successes=("granted",),
+    begin=lambda r: (E.asked, Asked(), Context(config_ref=r["config_ref"], base_commit=r["base_commit"])),
+)
+
+
+class Party:
+    """One process on the shared store."""
+
+    def __init__(self, folder: Path, kind: str, pause: float = 0.003) -> None:
+        self.folder, self.kind, self._pause = folder, kind, pause
+        self.journal = SqliteJournal(folder / "state" / "store.db")
+        self.world = fake_world(
+            folder,
+            {RACE.name: RACE},
+            journal=self.journal,
+            clock=SystemClock(),
+            chance=FakeChance(kind),
+            locks=FileLocks(folder / "locks", kind),
+            bell=SocketBell(folder / "bell"),
+            processes=processes,
+            performers={"work": self._work},
+        )
+        self.bridge = Bridge(self.world)
+
+    async def _work(self, call: Call) -> Done:
+        """Takes the working tree for itself: two at once in one tree are noted as a fault."""
+        tree = self.world.workspace(call.config).checkout(
+            call.run, call.given("commit"), call.effect, call.item.starts
+        )
+        mark = self.folder / "held" / tree.path.replace("/", "+")
+        try:
+            mark.touch(exist_ok=False)
+        except FileExistsError:
+            self.note("fault", f"two in one tree: {call.effect}")
+        self.note("performed", f"{call.effect} {call.item.starts}")
+        await asyncio.sleep(self._pause)
+        mark.unlink(missing_ok=True)
+        return Done(ok=True)
+
+    def note(self, kind: str, words: str) -> None:
+        fd = os.open(self.folder / "notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(fd, f"{kind} {words}\n".encode())
+        os.close(fd)
+
+    async def drive(self, run: str) -> None:
+        try:
+            await Driver(self.world, kind=self.kind).drive(run)
+            self.note("drove", f"{self.kind} {run}")
+        except Busy:
+            self.note("busy", f"{self.kind} {run}")
+        except StaleError:
+            self.note("stale", f"{self.kind} {run}")
+
+    async def answer(self, run: str, choice: str) -> None:
+        """Answers as soon as the gate is there; drives the run on unless somebody does."""
+        for _ in range(2_000):
+            gates = self.journal.gates(run)
+            if gates or self.journal.head(run).status in ("done", "stopped"):
+                break
+            await asyncio.sleep(0.001)
+        try:
+            posted = self.bridge.answer(gates[0], choice, self.kind)
+        except (Busy, IndexError) as error:
+            self.note(
+                "loser", f"{self.kind} {run} {'was told' if isinstance(error, Busy) else 'came too late'}"
+            )
+            return
+        self.note("winner", f"{self.kind} {run} {choice}")
+        verdict, _ = await self.bridge.settle(run, posted)
+        if verdict["result"] != "taken":
+            self.note("fault", f"the winner of {run} was told {verdict}")
+
+
+def _run(n: int) -> str:
+    return f"260101-r{n:05}"
+
+
+def _party(folder: Path, kind: str, rounds: int, meet: Any) -> None:
+    async def all_rounds() -> None:
+        party = Party(folder, kind)
+        for n in range(rounds):
+            if kind == "server":
+                _, lock = await start(party.world, Order("race", "Go", "ann", fake_config()), run=_run(n))
+                lock.release()
+            meet.wait(60)
+            if kind in ("server", "worker"):
+                await party.drive(_run(n))
+                for _ in range(400):
+                    if party.journal.head(_run(n)).status in ("done", "stopped"):
+                        break
+                    await party.drive(_run(n))
+                    await asyncio.sleep(0.002)
+            else:
+                await party.answer(_run(n), "approve" if kind == "ann" else "reject")
+            meet.wait(60)
+        party.journal.close()
+
+    asyncio.run(all_rounds())
+
+
+def rounds(folder: Path, n: int) -> dict[str, Any]:
+    """So many rounds of four processes; what they noted, and what is wrong with it."""
+    kinds = ("server", "worker", "ann", "bob")
+    (folder / "held").mkdir(parents=True)
+    meet = forks.Barrier(len(kinds))
+    children = [forks.Process(target=_party, args=(folder, kind, n, meet)) for kind in kinds]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(600)
+    codes = [child.exitcode for child in children]
+    for child in children:
+        if child.is_alive():
+            child.kill()
+    notes = [line.split() for line in (folder / "notes").read_text().splitlines()]
+    counted = Counter(words[0] for words in notes)
+    wrong = [f"processes ended with {codes}"] * (codes != [0] * len(kinds))
+    wrong += [" ".join(words) for words in notes if words[0] == "fault"]
+    judge = forks.Process(target=_judge, args=(folder, n))
+    judge.start()
+    judge.join(120)
+    wrong += json.loads((folder / "judged.json").read_text())
+    return {
+        "rounds": n,
+        "processes": len(kinds),
+        "races_for_a_run": n,
+        "races_for_a_gate": n,
+        "drives": counted["drove"],
+        "turned_away": counted["busy"],
+        "stale_writes_refused": counted["stale"],
+        "answers_won": counted["winner"],
+        "answers_lost_and_told": counted["loser"],
+        "faults": wrong,
+    }
+
+
+def _judge(folder: Path, n: int) -> None:
+    """Holds every run's tape against what the processes noted."""
+    party = Party(folder, "judge")
+    notes = [line.split() for line in (folder / "notes").read_text().splitlines()]
+    won = {words[2]: (words[1], words[3]) for words in notes if words[0] == "winner"}
+    performed = Counter(words[1] for words in notes if words[0] == "performed")
+    wrong = []
+    for run in (_run(i) for i in range(n)):
+        links = list(chain(party.journal.rows(run), run))
+        entries = [link[0] for link in links if not isinstance(link, Bad)]
+        state_ = party.journal.head(run).state
+        answers = [e.actor for e in entries if e.event in ("agreed", "refused")]
+        person, choice = won.get(run, ("nobody", ""))
+        again = Counter(e.cause for e in entries if e.kind == "effect_started")
+        ids = [i.id for e in entries for i in e.planned if i.kind == "effect"]
+        checks = {
+            "the tape is whole": len(links) == len(entries)
+            and verify(party.journal, party.world.machines, run).ok,
+            "its answer is the winner's": answers == [f"person:{person}"],
+            "it ended as answered": state_ == {"approve": "granted", "reject": "declined"}.get(choice),
+            "effects ran no more often than marked": all(performed[i] <= 1 + again[i] for i in ids),
+            "nothing is left in its inbox": party.journal.pending(run) == [],
+        }
+        wrong += [f"{run}: not true that {claim}" for claim, holds in checks.items() if not holds]
+    (folder / "judged.json").write_text(json.dumps(wrong))
+
+
+# ── a stopped owner ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _owner(folder: Path, run: str, ready: Any) -> None:
+    async def own() -> str:
+        party = Party(folder, "owner", pause=0.05)
+        _, lock = await start(party.world, Order("race", "Go", "ann", fake_config()), run=run)
+        lock.release()
+        asyncio.get_running_loop().call_later(0.02, ready.set)
+        try:
+            await Driver(party.world).drive(run)
+        except StaleError:
+            return "stale"
+        return "wrote"
+
+    (folder / f"{run}.owner").write_text(asyncio.run(own()))
+
+
+def _usurper(folder: Path, run: str) -> None:
+    async def take() -> str:
+        party = Party(folder, "usurper")
+        head = await Driver(party.world).drive(run, take_over=True)
+        posted = party.bridge.answer(party.bridge.gate(run), "approve", "ann")
+        await party.bridge.settle(run, posted)
+        return f"{head.state} {party.journal.head(run).state} {party.journal.head(run).seq}"
+
+    (folder / f"{run}.usurper").write_text(asyncio.run(take()))
+
+
+def take_overs(folder: Path, n: int) -> dict[str, Any]:
+    """An owner stopped in the middle of an effect is taken over, then wakes up: whatever it writes is refused."""
+    (folder / "held").mkdir(parents=True)
+    wrong, refused = [], 0
+    for run in (_run(i) for i in range(n)):
+        ready = forks.Event()
+        owner = forks.Process(target=_owner, args=(folder, run, ready))
+        owner.start()
+        ready.wait(10)
+        os.kill(owner.pid or 0, signal.SIGSTOP)
+        for mark in (folder / "held").iterdir():
+            mark.unlink()  # the stopped one holds its tree; the question here is who writes
+        usurper = forks.Process(target=_usurper, args=(folder, run))
+        usurper.start()
+        usurper.join(30)
+        os.kill(owner.pid or 0, signal.SIGCONT)
+        owner.join(30)
+        said = [
+            (folder / f"{run}.{who}").read_text()
+            for who in ("owner", "usurper")
+            if (folder / f"{run}.{who}").exists()
+        ]
+        refused += said[:1] == ["stale"]
+        if len(said) != 2 or said[0] != "stale" or not said[1].startswith("asking granted"):
+            wrong.append(f"{run}: {said}")
+    return {"take_overs": n, "writes_of_the_old_owner_refused": refused, "faults": wrong}
+
+
+# ── fairness ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _alone(path: Path, stop: Any) -> None:
+    """A saturated writer, one commit after the other."""
+    store, run, n = SqliteJournal(path), f"alone-{os.getpid()}", 0
+    while not stop.is_set():
+        n += 1
+        store.append(batch(run, n))
+
+
+def _together(path: Path, stop: Any) -> None:
+    """A saturated writer with 64 runs at once in group commits."""
+    store = SqliteJournal(path)
+    gone = dict.fromkeys(range(64), 0)
+
+    def submit(n: int, error: BaseException | None = None) -> None:
+        if not stop.is_set() and error is None:
+            gone[n] += 1
+            store.submit(batch(f"together-{n:02}", gone[n]), lambda e: submit(n, e))
+
+    for n in range(64):
+        submit(n)
+    stop.wait()
+    time.sleep(0.2)
+
+
+def _now_and_then(path: Path, writes: int, note: Path) -> None:
+    store, waits = SqliteJournal(path), []
+    for n in range(1, writes + 1):
+        time.sleep(0.005 + n % 7 * 0.003)
+        began = time.perf_counter()
+        try:
+            store.append(batch("now-and-then", n))
+        except JournalError as error:
+            note.write_text(json.dumps({"error": str(error)}))
+            return
+        waits.append(time.perf_counter() - began)
+    waits.sort()
+    at = {"p50": waits[len(waits) // 2], "p99": waits[int(len(waits) * 0.99)], "most": waits[-1]}
+    note.write_text(json.dumps({name: round(seconds * 1000, 1) for name, seconds in at.items()}))
+
+
+def fairness(folder: Path, busy: tuple[Any, Any], writes: int) -> dict[str, Any]:
+    """How long an occasional writer waits beside two saturated ones, in milliseconds.
+
+    Beside it a control writes as often to a store that nobody else uses: a machine that keeps that one waiting says
+    nothing about turns, and the measurement is taken again.
+    """
+    tries = []
+    for n in range(TRIES):
+        tries.append(_measured(folder / str(n), busy, writes))
+        if tries[-1]["control"]["p99"] < P99_MS / 4 and tries[-1]["control"]["most"] < MOST_MS / 4:
+            break
+    last = tries[-1]
+    bad = last.get("error") or last["p99"] >= P99_MS or last["most"] >= MOST_MS
+    disturbed = [{k: t[k] for k in ("p99", "most", "control")} for t in tries[:-1]]
+    return {
+        "writes": writes,
+        **last,
+        "disturbed": disturbed,
+        "faults": [f"waited too long: {last}"] if bad else [],
+    }
+
+
+def _measured(folder: Path, busy: tuple[Any, Any], writes: int) -> dict[str, Any]:
+    folder.mkdir(parents=True)
+    path, stop = folder / "state" / "store.db", forks.Event()
+    saturated = [forks.Process(target=work, args=(path, stop)) for work in busy]
+    for child in saturated:
+        child.start()
+    time.sleep(0.5)
+    writers = [
+        forks.Process(
+            target=_now_and_then, args=(folder / place / "store.db", writes, folder / f"{place}.json")
+        )
+        for place in ("state", "control")
+    ]
+    for child in writers:
+        child.start()
+    for child in writers:
+        child.join(120)
+    stop.set()
+    for child in saturated:
+        child.join(10)
+        child.kill()
+    told: dict[str, Any] = json.loads((folder / "state.json").read_text())
+    return {**told, "control": json.loads((folder / "control.json").read_text())}
+
+
+def prove(quick: bool) -> dict[str, Any]:
+    """The figures; `ok` when there is no fault in any of them."""
+    with sea("races") as shore:
+        parts = {
+            "rounds": rounds(shore / "rounds", 10 if quick else ROUNDS),
+            "take_overs": take_overs(shore / "take_overs", 2 if quick else TAKE_OVERS),
+        }
+        writes = 100 if quick else WRITES
+    with sea("fairness", disk=True) as shore:
+        parts["beside_two_lone_writers"] = fairness(shore / "lone", (_alone, _alone), writes)
+        parts["beside_a_lone_and_a_group_writer"] = fairness(shore / "mixed", (_alone, _together), writes)
+    return {
+        "ok": all(not part["faults"] for part in parts.values()),
+        **stamp(quick, "none: the processes race for real"),
+        "parts": parts,
+        "not_tried": [
+            "an owner stopped while it holds the store's write lock: nobody can write until it goes on or dies",
+            "a store on a network file system",
+        ],
+    }
+
+
+def told(result: dict[str, Any]) -> list[str]:
+    """The figures in words."""
+    lines = []
+    for name, part in result["parts"].items():
+        figures = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in part.items() if k != "faults")
+        lines.append(f"   {name.replace('_', ' ')}: {figures}, {len(part['faults'])} faults")
+        lines += [f"   FAULT {fault}" for fault in part["faults"][:10]]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(__name__))
