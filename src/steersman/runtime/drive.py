@@ -161,10 +161,24 @@ class _Drive:
     # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
 
     async def claim(self) -> None:
-        """Takes the run over: leftovers of the last owner are stopped, its begun effects are marked as begun again."""
+        """Takes the run over: leftovers of the last owner are stopped, its begun effects are marked as begun again.
+
+        The fence comes first: an owner that still lives must not record what it is stopped for as a failure.
+        """
+        before, needed = self.live.snapshot, self._needed()
+        if needed:
+            await self._fence()
         await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
-        if not self._needed():
+        if not needed:
             return
+        await inbox.take(
+            self.moves
+        )  # what a person has said meanwhile comes first: an abort begins nothing anew
+        if before.epoch:  # else nobody has driven it before
+            await self._begin_again([i for i in before.items if i in self.live.snapshot.items])
+
+    async def _fence(self) -> None:
+        """From here on the last owner's writes are void."""
         m, s = self.live.machine, self.live.snapshot
         moved: dict[str, Any] = {}
         if s.definition != m.digest:
@@ -178,11 +192,6 @@ class _Drive:
         )
         after.context = s.context
         await self.live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
-        await inbox.take(
-            self.moves
-        )  # what a person has said meanwhile comes first: an abort begins nothing anew
-        if s.epoch:  # else nobody has driven it before
-            await self._begin_again([i for i in s.items if i in self.live.snapshot.items])
 
     async def _begin_again(self, begun: list[str]) -> None:
         """Marks the effects that the last owner may have begun: they may run twice."""
