@@ -169,6 +169,19 @@ def test_no_commands_are_a_round_that_failed():
     assert tape.item("implement").input["must_fix"][0]["id"] == "tester-reply"
 
 
+def test_a_reply_that_breaks_its_contract_comes_before_a_failure_that_repeats():
+    """A tester who cannot be understood has no command that could have failed again: the round is schema_invalid."""
+    tape = checking()
+    tape.finish("run_checks", failing("t1", "unit"))
+    tape.finish("implement", built("t2"))
+    tape.finish("review", approve())
+    tape.finish("ask_tester", said(problems_ref="p-problems"))
+    assert tape.context.last_round_outcome == "tester_schema_invalid"
+    assert tape.context.must_fix == [
+        {"id": "tester-reply", "text": "p-problems", "why": "the tester's reply did not fit its contract"}
+    ]
+
+
 def test_a_coder_that_changes_nothing_costs_a_round():
     """No change is a failed round with that as must-fix, beside what was open."""
     tape = building()

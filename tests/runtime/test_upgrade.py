@@ -83,6 +83,15 @@ def test_a_run_goes_on_when_what_it_can_still_reach_is_unchanged(tmp_path, store
     assert "migrated" not in kinds(store, run)
 
 
+def test_a_run_that_only_waits_is_taken_over_at_once(tmp_path, store):
+    """Driven with nothing to do, it is on the new definition and context: what comes next is explained by the tape."""
+    run = on_the_shelf(tmp_path, store)
+    asyncio.run(Driver(helm(tmp_path, store, NEW).world).drive(run))
+    after = read_snapshot(store, run)
+    assert (after.state, after.definition, after.context_version) == ("shelf", NEW.digest, 2)
+    assert kinds(store, run)[-1] == "claimed"
+
+
 def test_a_run_is_refused_with_the_difference(tmp_path, store):
     """What it can still reach has changed: it is told what, state by state, and nothing is written."""
     run = begin(helm(tmp_path, store, OLD))

@@ -165,7 +165,9 @@ class _Drive:
 
         The fence comes first: an owner that still lives must not record what it is stopped for as a failure.
         """
-        before, needed = self.live.snapshot, self._needed()
+        before = self.live.snapshot
+        # Under another definition the run is taken over at once: nothing may be appended that the tape cannot explain.
+        needed = self._needed() or before.definition != self.live.machine.digest
         if needed:
             await self._fence()
         await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
