@@ -59,7 +59,14 @@ def test_any_guard_that_is_dropped_is_found():
 def test_a_row_behind_a_catch_all_is_found():
     """A row that an earlier one hides is never taken, and the check says how near one gets to it."""
     catch_all = row(
-        S.finalize, E.task_followup_received, otherwise, S.intake, None, "anything", "extension: test"
+        S.finalize,
+        E.task_followup_received,
+        otherwise,
+        S.intake,
+        None,
+        "anything",
+        "extension: test",
+        sets=table.AFRESH,
     )
     (finding, *_) = found(rebuilt(rows=(catch_all, *table.TABLE)), "row that is never taken")
     assert "append mode" in finding.where
