@@ -95,6 +95,19 @@ def test_refusals_beyond_a_thousand_are_counted(tmp_path):
     assert load(world, run).snapshot.seq == world.journal.head(run).seq
 
 
+def test_what_a_newer_steersman_posted_is_refused(tmp_path):
+    """It does not stand in the way of what came after it."""
+    world = world_of(tmp_path, waits)
+    run = asyncio.run(begun(world))
+    strange = world.journal.post(run, "teleport", {"to": "x"}, 0)
+    posted = Bridge(world).abort(run, "ann")
+    stopped(world, run)
+    assert (world.journal.verdict(strange)["result"], world.journal.verdict(posted)["result"]) == (
+        "refused",
+        "taken",
+    )
+
+
 def test_a_command_waits_for_its_verdict(tmp_path):
     """It drives the run itself when nobody does, and says so."""
     world = world_of(tmp_path)

@@ -243,6 +243,59 @@ CAPTAIN = _captain("captain", abort=True)
 ADMIRAL = _captain("admiral", abort=False)
 MACHINES = {m.name: m for m in (ROUNDTABLE, ERRAND, WATCH, CAPTAIN, ADMIRAL)}
 
+# ── a crowd: as many effects as wanted; the first that comes back is enough ───────────────────────────────────────────
+
+
+def crowd(name, *, outlives):
+    """A machine whose effects go on, or not, when their state is left."""
+    part = effect("part", Facts, "errand", outlives=outlives)
+
+    class States(State):
+        waiting = state(
+            "Any will do.",
+            do(part, each=lambda c: [(str(n), {"n": n}) for n in range(c.errands)]),
+            initial=True,
+        )
+        resting_ = state("One came.", do(ASK, lambda _: {"digest": "d", "choices": ["approve", "reject"]}))
+        over = final("It is over.")
+        dropped = final("Nobody wants it.")
+
+    class Called(Events):
+        called = event("A crowd begins.", P, Given)
+        came = event("One came.", X, Facts)
+        failed = event("One did not.", X, Facts)
+        again = event("Once more.", P, Given)
+        agreed = event("Yes.", Origin.GATE, GateAnswer)
+        refused = event("No.", Origin.GATE, GateAnswer)
+
+    return machine(
+        name,
+        "Many effects.",
+        states=States,
+        events=Called,
+        rows=table(
+            row(None, Called.called, otherwise, States.waiting, None, "begin", "toy"),
+            row(States.waiting, Called.came, otherwise, States.resting_, None, "enough", "toy"),
+            row(States.waiting, Called.failed, otherwise, STAY, None, "go on", "toy"),
+            row(States.waiting, Called.again, otherwise, States.waiting, None, "anew", "toy"),
+            row(States.resting_, Called.again, otherwise, States.waiting, None, "anew", "toy"),
+            row(States.resting_, Called.agreed, otherwise, States.over, None, "yes", "toy"),
+            row(States.resting_, Called.refused, otherwise, States.dropped, None, "no", "toy"),
+        ),
+        context=Context,
+        namings=(
+            naming(part, (OK, Called.came), (otherwise, Called.failed)),
+            naming(ASK, (YES, Called.agreed), (otherwise, Called.refused)),
+        ),
+        folds=(fold(Called.came, lambda c, e: (("set", "done", [*c.done, e.weight]),)),),
+        successes=("over",),
+        begin=_begin(Called.called),
+    )
+
+
+LOYAL, FICKLE = crowd("loyal", outlives=True), crowd("fickle", outlives=False)
+MACHINES |= {m.name: m for m in (LOYAL, FICKLE)}
+
 # ── short words ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

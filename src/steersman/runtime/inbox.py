@@ -10,6 +10,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from steersman.errors import OverBudget
+from steersman.judges.text import clip, printable
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import Meta, overridden
 from steersman.kernel.snapshot import Item
@@ -39,7 +40,7 @@ async def take_one(moves: Moves, posted: Posted) -> bool:
         await _refuse(moves, posted, _meta(moves, posted), posted.body["event"], why)
     else:
         before = moves.preferred
-        await KINDS[posted.kind](moves, posted)
+        await KINDS.get(posted.kind, _unknown)(moves, posted)
         return before == moves.preferred
     return True
 
@@ -181,8 +182,18 @@ def _meta(moves: Moves, posted: Posted) -> Meta:
 async def _refuse(moves: Moves, posted: Posted, meta: Meta, event: str, why: str) -> None:
     live = moves.live
     await moves.refused(
-        Refused(event, why, {}, legal(live.machine, live.snapshot.state, Origin.PERSON, live.snapshot.context)), meta, posted
+        Refused(
+            event, why, {}, legal(live.machine, live.snapshot.state, Origin.PERSON, live.snapshot.context)
+        ),
+        meta,
+        posted,
     )
+
+
+async def _unknown(moves: Moves, posted: Posted) -> None:
+    """Of a newer steersman: refused, so that it does not stand in the way of what came after it."""
+    kind = clip(printable(posted.kind), 40)
+    await _refuse(moves, posted, _meta(moves, posted), kind, f"this steersman does not know {kind!r}")
 
 
 KINDS: dict[str, Any] = {
