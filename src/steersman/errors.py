@@ -30,6 +30,8 @@ class DefinitionError(SteersmanError):
 class ContractError(SteersmanError):
     """A value does not fit its contract; `problems` lists all of them."""
 
+    exit_code = 4
+
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems
@@ -75,6 +77,8 @@ class StoreFull(JournalError):  # noqa: N818  the same
 
 class WorkspaceError(SteersmanError):
     """git or the working tree refused."""
+
+    exit_code = 2
 
 
 class UserError(SteersmanError):

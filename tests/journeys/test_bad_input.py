@@ -247,6 +247,15 @@ def test_no_repository_and_no_commit(project: Project) -> None:
     one_line(project.call("run", "x"), 2, "no commit yet")
 
 
+def test_a_base_that_is_not_there(project: Project) -> None:
+    """A branch that does not exist is named; nothing is created."""
+    project.prepare(story())
+    file = project.repo / "steersman.toml"
+    file.write_text(file.read_text().replace("version = 1", 'version = 1\nbase = "nowhere"'))
+    one_line(project.call("run", "x"), 2, "no commit called 'nowhere'")
+    assert project.call("runs", "--json").json() == []
+
+
 def test_a_dirty_repository(project: Project) -> None:
     """Uncommitted work is no part of a run, is said to be so, and is untouched afterwards."""
     project.prepare(story())

@@ -105,7 +105,7 @@ def test_an_overdue_timer_is_shown_in_red_by_every_command(project: Project) -> 
     db = apsw.Connection(str(project.state / "store.db"))
     db.execute("UPDATE head SET due = 1000 WHERE run = ?", (run,))
     db.close()
-    for words in (["runs"], ["gates"], []):
+    for words in (["runs"], ["gates"], [], ["machine", "list"], ["show", run, "--json"]):
         assert f"steersman resume {run}" in project.call(*words).err
     assert project.call("runs", "--json").err == ""
     assert project.call("doctor").code == 1

@@ -202,3 +202,34 @@ def test_from_elsewhere_with_project(project: Project) -> None:
         )
         assert said.returncode == 0
         assert f"steersman --project {project.repo} approve {run}" in said.stdout.decode()
+
+
+def test_resume_without_a_name(project: Project) -> None:
+    """It drives the only run that can go on, lists several, and says when there is none."""
+    project.prepare(story())
+    assert project.call("resume").code == 2
+    parked = project.call("run", "Fix add", "--json").json()["run"]
+    waits = project.call("resume")
+    assert waits.code == 3
+    assert "1 wait for somebody" in waits.out
+    first = project.call("fork", parked, "--at", "3", "--hold", "--json").json()["run"]
+    second = project.call("fork", parked, "--at", "3", "--hold", "--json").json()["run"]
+    several = project.call("resume")
+    assert several.code == 2
+    assert first in several.out
+    assert second in several.out
+    assert project.call("resume", first).code == 3
+    only = project.call("resume", "--json")
+    assert (only.code, only.json()["run"]) == (3, second)
+
+
+def test_a_pipe_that_is_closed_early(project: Project) -> None:
+    """`steersman … | head` ends quietly."""
+    run = project.run(story()).json()["run"]
+    for words in (["audit", "tape", run], ["runs"]):
+        reader = project.start(*words)
+        assert reader.stdout is not None
+        reader.stdout.close()
+        assert reader.wait(timeout=20) == 0
+        assert reader.stderr is not None
+        assert reader.stderr.read() == b""

@@ -13,7 +13,7 @@ import click
 
 from steersman import __version__
 from steersman.errors import SteersmanError
-from steersman.faces.deck import ENDED, EXITS, USAGE
+from steersman.faces.deck import DONE, EXITS, USAGE
 
 if TYPE_CHECKING:
     from steersman.faces.helm import Helm
@@ -116,9 +116,9 @@ def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
         return _misused(args, error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click's own way of saying that the pipe is closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
-        return ENDED
+        return DONE
     except Exception:
         return _defect(args)
     return code if isinstance(code, int) else 0

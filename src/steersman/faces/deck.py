@@ -7,12 +7,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.errors import UserError
+from steersman.errors import SteersmanError, UserError
 from steersman.judges.text import printable
 
 if TYPE_CHECKING:
@@ -143,17 +144,15 @@ class Deck:
 
     def close(self) -> None:
         """Shows timers that are due and that nobody drives, then lets go of the store."""
+        if not self.quiet and not self.mute:
+            with suppress(SteersmanError, OSError):  # the command has said its word; this is a look aside
+                self._due()
         journal, self._journal = self._journal, None
-        if journal is None:
-            return
-        try:
-            if not self.quiet:
-                self._due(journal)
-        finally:
+        if journal is not None:
             journal.close()
 
-    def _due(self, journal: "Journal") -> None:
-        due = journal.due(time.time_ns() // 1_000_000)
+    def _due(self) -> None:
+        due = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []
         if not due:
             return
         from steersman.views.moments import span

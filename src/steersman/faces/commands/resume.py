@@ -2,9 +2,9 @@
 
 import click
 
-from steersman.errors import UserError
-from steersman.faces.deck import WAITING, Deck, verb
+from steersman.faces.deck import DONE, USAGE, WAITING, Deck, verb
 from steersman.faces.voyage import background, drive_on
+from steersman.ports.journal import Head
 
 
 @verb("resume", "steersman resume", "steersman resume 261116-abc", "steersman resume 261116-abc --take-over")
@@ -15,9 +15,12 @@ from steersman.faces.voyage import background, drive_on
 @click.option("--detach", is_flag=True, help="Drive it in the background.")
 def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int:
     """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
-    found = deck.bridge.find(run) if run else _only(deck)
-    if not found:
-        return WAITING
+    if run is None:
+        ready = _ready(deck)
+        if len(ready) != 1:
+            return _choice(deck, ready)
+        run = ready[0].run
+    found = deck.bridge.find(run)
     if detach:
         log = background(deck, found)
         deck.say(f"run {found} goes on in the background, log in {log}: {deck.me} watch {found}")
@@ -26,23 +29,28 @@ def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int
     return drive_on(deck, found, take_over=take_over)
 
 
-def _only(deck: Deck) -> str:
-    runs = [
+def _ready(deck: Deck) -> list[Head]:
+    """Runs that would move if somebody drove them now."""
+    journal, now = deck.bridge.world.journal, deck.bridge.world.clock.now()
+    return [
         h
         for h in deck.bridge.resumable()
-        if h.status == "working" or deck.bridge.world.journal.pending(h.run)
+        if h.status == "working" or (h.due is not None and h.due <= now) or journal.pending(h.run)
     ]
-    now = deck.bridge.world.clock.now()
-    runs += [h for h in deck.bridge.resumable() if h.due is not None and h.due <= now and h not in runs]
-    if not runs:
-        raise UserError(f"no run can go on by itself now: see `{deck.me} gates` and `{deck.me} runs`")
-    if len(runs) == 1:
-        return runs[0].run
-    deck.say("several runs can go on; name one:")
-    for head in runs:
-        deck.say(f"  {deck.me} resume {head.run}    {head.state} · {head.title}")
-    deck.tell([{"run": h.run, "state": h.state, "title": h.title} for h in runs])
-    return ""
+
+
+def _choice(deck: Deck, ready: list[Head]) -> int:
+    """Says which runs can go on, or that none can."""
+    deck.tell([{"run": h.run, "state": h.state, "title": h.title} for h in ready])
+    for head in ready:
+        deck.say(f"{deck.me} resume {head.run}    {head.state} · {head.title}")
+    if ready:
+        deck.say("several runs can go on: name one")
+        return USAGE
+    waiting = deck.bridge.world.journal.heads(unfinished=True)
+    told = f"{len(waiting)} wait for somebody: {deck.me} gates" if waiting else "and none waits"
+    deck.say(f"no run can go on by itself now, {told}")
+    return WAITING if waiting else DONE
 
 
 @verb(
