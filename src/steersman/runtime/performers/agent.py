@@ -12,6 +12,7 @@ from steersman.errors import ContractError
 from steersman.judges.findings import finding_id
 from steersman.judges.reply import Parsed, parse_reply
 from steersman.runtime.call import Again, Call, Performed
+from steersman.runtime.performers.tree import ready_tree, tree_at
 from steersman.runtime.roles import role_of
 
 BACKOFF_MS = 1_000
@@ -21,9 +22,8 @@ LONGEST_MS = 60_000
 async def ask(call: Call) -> Performed:
     """One attempt: facts, or a wish for another one when the error can pass or the reply can be asked for again."""
     workspace = call.world.workspace(call.config)
-    tree = await asyncio.to_thread(
-        workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
-    )
+    # A proposal only reads; what is built is built in a tree that is set up.
+    tree = await (ready_tree(call) if call.given("mode") == "implementation" else tree_at(call))
     nonce = call.world.chance.nonce()
     prompt = compose(call, nonce)
     prompt_ref = call.payloads.put(prompt)

@@ -8,6 +8,7 @@ import msgspec
 
 from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.facts import CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 from steersman.judges.evidence import summarise
 from steersman.kernel.canonical import digest_of
@@ -18,31 +19,51 @@ SHOWN = 4_000  # characters of a failing check's output that the next round is g
 
 async def setup(call: Call) -> SetupFacts:
     """A working tree at the recorded commit with the project's setup commands run in it."""
-    workspace = call.world.workspace(call.config)
     try:
-        tree = await asyncio.to_thread(
-            workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
-        )
+        tree = await tree_at(call)
     except WorkspaceError as error:
         return SetupFacts(detail_ref=call.payloads.put(str(error)))
-    commands = call.world.commands(call.config)
-    for n, argv in enumerate(call.config.worktree.setup, 1):
-        result = await commands.run(
-            Command(f"setup {n}", tuple(argv)), tree.path, call.effect, call.config.rules.check_seconds
-        )
+    steps, failed = await _set_up(call, tree)
+    if failed is not None:
+        return SetupFacts(steps=steps, detail_ref=call.payloads.put(_told(failed)))
+    return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=steps)
+
+
+async def tree_at(call: Call) -> Checkout:
+    """A working tree at the recorded commit."""
+    workspace = call.world.workspace(call.config)
+    tree: Checkout = await asyncio.to_thread(
+        workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
+    )
+    return tree
+
+
+async def ready_tree(call: Call) -> Checkout:
+    """The same, set up: one that had to be made anew, after an attempt that edited the last one, gets its setup too."""
+    tree = await tree_at(call)
+    if tree.fresh:
+        _, failed = await _set_up(call, tree)
+        if failed is not None:
+            raise WorkspaceError(f"a working tree could not be set up anew: {_told(failed)}")
+    return tree
+
+
+async def _set_up(call: Call, tree: Checkout) -> tuple[int, CommandResult | None]:
+    """The project's setup commands, in order: how many were run, and the one that failed."""
+    commands, wanted_ = call.world.commands(call.config), call.config.worktree.setup
+    for n, argv in enumerate(wanted_, 1):
+        command = Command(f"setup {n}", tuple(argv))
+        result = await commands.run(command, tree.path, call.effect, call.config.rules.check_seconds)
         if result.exit_code != 0:
-            return SetupFacts(steps=n, detail_ref=call.payloads.put(_told(result)))
-    return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=len(call.config.worktree.setup))
+            return n, result
+    return len(wanted_), None
 
 
 async def check(call: Call) -> CheckFacts:
     """Every project check and every allowed tester command, each run once on the recorded tree; finished ones are kept."""
-    workspace = call.world.workspace(call.config)
     commands = call.world.commands(call.config)
     try:
-        tree = await asyncio.to_thread(
-            workspace.checkout, call.run, call.given("commit"), call.effect, call.item.starts
-        )
+        tree = await ready_tree(call)
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     results = []

@@ -1,0 +1,83 @@
+"""A working tree that had to be made anew is set up before anyone works or is judged in it."""
+
+import asyncio
+
+from test_retries import crew
+from toys import begun, driven, played, world_of
+
+from steersman.contracts.agent import AgentReply
+from steersman.contracts.config import Worktree
+from steersman.testing import FakeAgent, ScriptedCommands, fake_config
+from steersman.testing.files import result
+
+SETUP = ("uv", "sync")
+
+
+def judge(ready):
+    """Setup makes a tree ready; a check passes only in one that is."""
+
+    def judged(command, workdir):
+        if command.argv == SETUP:
+            ready.add(workdir)
+            return result(command)
+        return result(command, 0 if workdir in ready else 1)
+
+    return judged
+
+
+def config(**more):
+    """A project whose trees need setting up."""
+    return fake_config(worktree=Worktree(setup=(SETUP,)), **more)
+
+
+def test_after_an_attempt_that_edited(tmp_path):
+    """The coder breaks down half-way; its next attempt gets a clean tree, set up, and the checks pass there."""
+    ready = set()
+
+    def answer(request):
+        if request.role == "coder" and request.mode == "implementation" and request.attempt == 1:
+            with open(f"{request.workdir}/README", "w") as file:
+                file.write("half")
+            return AgentReply(error="provider_crashed", detail="gone", provider="fake")
+        assert request.workdir in ready
+        return crew(request)
+
+    commands = ScriptedCommands(judge(ready), allow=(("true",),))
+    world = world_of(tmp_path, agent=FakeAgent(answer), commands=commands)
+
+    async def play():
+        run = await begun(world, "roundtable", config(), mode="implementation")
+        drive = asyncio.create_task(driven(world, run))
+        while not drive.done():
+            await asyncio.sleep(0.02)
+            world.clock.forward(1_000)
+        return await drive
+
+    head = asyncio.run(play())
+    assert (head.outcome, len(ready)) == ("approved", 2)
+
+
+def test_a_tree_that_serves_is_not_set_up_again(tmp_path):
+    """Setup runs once where nothing had to be made anew."""
+    ready = set()
+    commands = ScriptedCommands(judge(ready), allow=(("true",),))
+    world = world_of(tmp_path, agent=FakeAgent(crew), commands=commands)
+    head = played(world, "roundtable", config(), mode="implementation")
+    assert head.outcome == "approved"
+    assert [argv for _, argv in commands.ran].count(SETUP) == 1
+
+
+def test_a_proposal_needs_no_setup(tmp_path):
+    """Who only reads gets the files as they are."""
+    commands = ScriptedCommands(judge(set()))
+    world = world_of(tmp_path, commands=commands)
+    head = played(world, "roundtable", config())
+    assert (head.outcome, commands.ran) == ("await_operator_confirm", [])
+
+
+def test_a_setup_that_fails_is_an_outcome(tmp_path):
+    """Of its own: nobody is asked to work in that tree."""
+    agent = FakeAgent(crew)
+    world = world_of(tmp_path, agent=agent, commands=ScriptedCommands(lambda c, _: result(c, 1)))
+    head = played(world, "roundtable", config(), mode="implementation")
+    assert (head.outcome, agent.asked) == ("setup_failed", [])
