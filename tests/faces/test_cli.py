@@ -119,3 +119,22 @@ def test_a_defect_is_said_to_be_one(
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told
     assert "defect of steersman" in told
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "exec >&- 2>&-",
+        "exec <&-",
+        "export LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0",
+        "export PYTHONIOENCODING=latin-1",
+    ],
+    ids=["closed", "no input", "ascii", "latin-1"],
+)
+def test_any_surroundings_will_do(how: str, tmp_path: object) -> None:
+    """A closed stream, no input or a narrow encoding is no reason to break."""
+    for words in ("runs", "--help", "machine show roundtable", "nonsense"):
+        line = f"{how}; exec {sys.executable} -m steersman {words}"
+        done = subprocess.run(["sh", "-c", line], cwd=str(tmp_path), capture_output=True, check=False)
+        assert done.returncode == (2 if words == "nonsense" else 0), done
+        assert b"Traceback" not in done.stderr

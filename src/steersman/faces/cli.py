@@ -107,6 +107,7 @@ def cli(ctx: click.Context, project: str | None) -> int | None:
 def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _streams()
     try:
         code = cli.main(args=args, prog_name="steersman", standalone_mode=False, obj=helm)
         sys.stdout.flush()
@@ -122,6 +123,16 @@ def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
     except Exception:
         return _defect(args)
     return code if isinstance(code, int) else 0
+
+
+def _streams() -> None:
+    """Speaks through whatever there is: a closed stream swallows, a narrow encoding writes out what it does not have."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  for as long as we live
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _failed(args: list[str], message: str, code: int) -> int:

@@ -78,7 +78,7 @@ def _held(hands: Hands, *, keys: bool) -> Iterator[None]:
     loop.add_signal_handler(signal.SIGTERM, hands.let_go)
     loop.add_signal_handler(signal.SIGHUP, hands.let_go)
     with contextlib.ExitStack() as stack:
-        if keys and sys.stdin.isatty():
+        if keys and sys.stdin is not None and sys.stdin.isatty():
             stack.enter_context(_cbreak(loop, hands))
         yield
 
