@@ -14,16 +14,18 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from crossing import sea
+from crossing import git_repository, sea
 from figures import main, stamp
 
 from steersman.adapters import processes
 from steersman.adapters.bell import SocketBell
 from steersman.adapters.clock import SystemClock
+from steersman.adapters.git import GitWorkspace
 from steersman.adapters.locks import FileLocks
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import JournalError, StaleError
@@ -128,8 +130,9 @@ RACE = machine(
 class Party:
     """One process on the shared store."""
 
-    def __init__(self, folder: Path, kind: str, pause: float = 0.003) -> None:
+    def __init__(self, folder: Path, kind: str, pause: float = 0.003, *, git: bool = False) -> None:
         self.folder, self.kind, self._pause = folder, kind, pause
+        trees = GitWorkspace(git_repository(folder), folder / "state") if git else None
         self.journal = SqliteJournal(folder / "state" / "store.db")
         self.world = fake_world(
             folder,
@@ -141,8 +144,10 @@ class Party:
             bell=SocketBell(folder / "bell"),
             processes=processes,
             performers={"work": self._work},
+            **({"workspace": lambda _config: trees} if git else {}),
         )
         self.bridge = Bridge(self.world)
+        self.entered: Callable[[], Any] = lambda: None
 
     async def _work(self, call: Call) -> Done:
         """Takes the working tree for itself: two at once in one tree are noted as a fault."""
@@ -155,6 +160,7 @@ class Party:
         except FileExistsError:
             self.note("fault", f"two in one tree: {call.effect}")
         self.note("performed", f"{call.effect} {call.item.starts}")
+        self.entered()
         await asyncio.sleep(self._pause)
         mark.unlink(missing_ok=True)
         return Done(ok=True)
@@ -288,10 +294,10 @@ def _judge(folder: Path, n: int) -> None:
 
 def _owner(folder: Path, run: str, ready: Any) -> None:
     async def own() -> str:
-        party = Party(folder, "owner", pause=0.05)
+        party = Party(folder, "owner", pause=0.05, git=True)
         _, lock = await start(party.world, Order("race", "Go", "ann", fake_config()), run=run)
         lock.release()
-        asyncio.get_running_loop().call_later(0.02, ready.set)
+        party.entered = ready.set
         try:
             await Driver(party.world).drive(run)
         except StaleError:
@@ -303,7 +309,7 @@ def _owner(folder: Path, run: str, ready: Any) -> None:
 
 def _usurper(folder: Path, run: str) -> None:
     async def take() -> str:
-        party = Party(folder, "usurper")
+        party = Party(folder, "usurper", git=True)
         head = await Driver(party.world).drive(run, take_over=True)
         posted = party.bridge.answer(party.bridge.gate(run), "approve", "ann")
         await party.bridge.settle(run, posted)
@@ -322,8 +328,6 @@ def take_overs(folder: Path, n: int) -> dict[str, Any]:
         owner.start()
         ready.wait(10)
         os.kill(owner.pid or 0, signal.SIGSTOP)
-        for mark in (folder / "held").iterdir():
-            mark.unlink()  # the stopped one holds its tree; the question here is who writes
         usurper = forks.Process(target=_usurper, args=(folder, run))
         usurper.start()
         usurper.join(30)
@@ -337,6 +341,7 @@ def take_overs(folder: Path, n: int) -> dict[str, Any]:
         refused += said[:1] == ["stale"]
         if len(said) != 2 or said[0] != "stale" or not said[1].startswith("asking granted"):
             wrong.append(f"{run}: {said}")
+    wrong += [line for line in (folder / "notes").read_text().splitlines() if line.startswith("fault")]
     return {"take_overs": n, "writes_of_the_old_owner_refused": refused, "faults": wrong}
 
 

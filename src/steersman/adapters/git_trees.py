@@ -32,6 +32,7 @@ class Kept(msgspec.Struct, frozen=True):
     maker: str  # the effect it was made for
     owner: str  # the effect it was handed to last
     included: tuple[str, ...] = ()  # copied in by us: not part of the tree
+    holder: int = 0  # the process it was handed to last
 
 
 class Trees:
@@ -131,8 +132,11 @@ class Trees:
             return False
 
     def _in_use(self, path: Path, effect: str) -> bool:
-        """Works another effect there: one planned together with this one, or one whose processes are alive?"""
+        """Works somebody else there: an effect planned together with this one, one whose processes are alive, or
+        another living process, such as an owner that was stopped and taken over?"""
         kept = self._kept(path)
+        if kept is not None and kept.holder not in (0, os.getpid()) and _lives(kept.holder):
+            return True
         if kept is None or kept.owner == effect or not kept.owner.strip(":"):
             return False
         planned = effect.rpartition(":")[0]
@@ -146,7 +150,9 @@ class Trees:
             top = Path(self._git.line("rev-parse", "--show-toplevel"))
             included = copy_included(top, path, self._include)
             admin = (path / ".git").read_text().removeprefix("gitdir: ").removesuffix("\n")
-            self._settle(path, Kept(commit, admin, effect, effect, included), Path(admin, "index"))
+            self._settle(
+                path, Kept(commit, admin, effect, effect, included, os.getpid()), Path(admin, "index")
+            )
         except BaseException:
             self._remove(path)
             raise
@@ -154,7 +160,11 @@ class Trees:
 
     def _handed_out(self, path: Path, checkout: Checkout, effect: str, index: Path) -> Checkout:
         kept = msgspec.json.decode(_note(path).read_bytes(), type=Kept)
-        self._settle(path, msgspec.structs.replace(kept, commit=checkout.commit, owner=effect), index)
+        self._settle(
+            path,
+            msgspec.structs.replace(kept, commit=checkout.commit, owner=effect, holder=os.getpid()),
+            index,
+        )
         # The one it was made for has to set it up; whoever comes later finds it set up.
         return msgspec.structs.replace(checkout, fresh=kept.maker == effect)
 
@@ -201,6 +211,16 @@ class Trees:
         with open(self.root / f".{run}.lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _index(path: Path) -> Path:

@@ -49,7 +49,7 @@ class FakeWorkspace:
 
     def _checkout(self, folder: Path, commit: str, effect: str) -> Checkout:
         wanted = self._files(commit)
-        free = [path for path in _places(folder) if not _together(path, effect)]
+        free = [path for path in _places(folder) if not _in_use(path, effect)]
         for path in free:
             if _note(path) is not None and _scan(path) == wanted:
                 return self._handed_out(path, commit, effect, (_note(path) or {}).get("maker", ""))
@@ -61,7 +61,10 @@ class FakeWorkspace:
         return self._handed_out(made, commit, effect, effect)
 
     def _handed_out(self, path: Path, commit: str, effect: str, maker: str) -> Checkout:
-        _write(path.with_suffix(".json"), json.dumps({"owner": effect, "maker": maker}))
+        _write(
+            path.with_suffix(".json"),
+            json.dumps({"owner": effect, "maker": maker, "holder": str(os.getpid())}),
+        )
         return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect)
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
@@ -200,10 +203,21 @@ def _note(path: Path) -> dict[str, str] | None:
     return told
 
 
-def _together(path: Path, effect: str) -> bool:
-    """Does another effect of the same step work there?"""
-    owner = (_note(path) or {}).get("owner", "")
+def _in_use(path: Path, effect: str) -> bool:
+    """Does another effect of the same step work there, or another process that is alive?"""
+    note = _note(path) or {}
+    holder, owner = int(note.get("holder", "0")), note.get("owner", "")
+    if holder not in (0, os.getpid()) and _lives(holder):
+        return True
     return owner not in ("", effect) and owner.rpartition(":")[0] == effect.rpartition(":")[0]
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _scan(path: Path) -> Files:
