@@ -354,6 +354,7 @@ def _alone(path: Path, stop: Any) -> None:
     while not stop.is_set():
         n += 1
         store.append(batch(run, n))
+    (path.parent / f"{run}.count").write_text(str(n))
 
 
 def _together(path: Path, stop: Any) -> None:
@@ -370,6 +371,7 @@ def _together(path: Path, stop: Any) -> None:
         submit(n)
     stop.wait()
     time.sleep(0.2)
+    (path.parent / "together.count").write_text(str(sum(gone.values())))
 
 
 def _now_and_then(path: Path, writes: int, note: Path) -> None:
@@ -431,8 +433,11 @@ def _measured(folder: Path, busy: tuple[Any, Any], writes: int) -> dict[str, Any
     for child in saturated:
         child.join(10)
         child.kill()
+    counts = [int(note.read_text()) for note in (folder / "state").glob("*.count")]
     told: dict[str, Any] = json.loads((folder / "state.json").read_text())
-    return {**told, "control": json.loads((folder / "control.json").read_text())}
+    if len(counts) != len(busy):
+        told["error"] = f"only {len(counts)} saturated writers lived to the end"
+    return {**told, "appends_beside_it": counts, "control": json.loads((folder / "control.json").read_text())}
 
 
 def prove(quick: bool) -> dict[str, Any]:

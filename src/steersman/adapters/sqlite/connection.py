@@ -4,7 +4,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
@@ -125,7 +125,8 @@ def _grow(db: apsw.Connection, path: str) -> None:
         db.execute("CREATE TABLE growth(filler)")
         db.execute("INSERT INTO growth VALUES(zeroblob(?))", (GROWN,))
         db.execute("DROP TABLE growth")
-    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    with suppress(apsw.BusyError):  # somebody else is at it
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
 @contextmanager
