@@ -430,7 +430,8 @@ print(stale)
 """
 
 
-def test_several_processes_make_and_share_a_store(opened, path):
+@pytest.mark.parametrize("_again", range(3))
+def test_several_processes_make_and_share_a_store(opened, path, _again):
     """Four that start at once on no store: each keeps its own run; of a shared one every entry is there exactly once."""
     n = 60
     argv = [sys.executable, "-c", WRITER, str(path)]

@@ -296,7 +296,8 @@ class _Drive:
         except Exception as error:
             result = error
         except asyncio.CancelledError as error:
-            if asyncio.current_task().cancelling():  # type: ignore[union-attr]  a task runs this
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
                 raise
             result = RuntimeError(f"it was cancelled from within: {error!r}")
         took = self.world.clock.ticks() - started

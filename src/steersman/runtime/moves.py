@@ -13,6 +13,7 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.record import Advance, Meta, advance, late, note, outcome, refuse, status
 from steersman.kernel.snapshot import Item, Snapshot, state_hash
 from steersman.kernel.step import Happened, Refused, name_facts
+from steersman.kernel.tape import Sealed
 from steersman.ports.journal import UNFINISHED, Posted, Spend
 from steersman.runtime.budget import ceilings, freed
 from steersman.runtime.live import Live
@@ -133,7 +134,7 @@ class Moves:
     ) -> None:
         """An entry that takes no row; one that ends the run is sealed in the same commit."""
         stored, after = note(self.live.snapshot, meta, kind, **fields)
-        entries = (stored,)
+        entries: tuple[Sealed, ...] = (stored,)
         if fields.get("ended"):
             seal, after = note(after, Meta(meta.at), "sealed", state_hash=state_hash(after))
             entries = (stored, seal)

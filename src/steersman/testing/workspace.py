@@ -234,7 +234,7 @@ def _fill(path: Path, files: Files) -> None:
 
 
 def _patch(old: Files, new: Files) -> str:
-    told = []
+    told: list[str] = []
     for name in sorted(old.keys() | new.keys()):
         before, after = (files.get(name, "").splitlines(keepends=True) for files in (old, new))
         told += difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")

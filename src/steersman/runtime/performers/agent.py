@@ -164,13 +164,6 @@ def usage(reply: AgentReply) -> dict[str, int]:
 
 
 def _can_pass(call: Call, reply: AgentReply) -> bool:
-    """Whether trying again is worth it; a limit that resets late is waited for only where the project says so."""
-    if reply.error not in PASSING or call.item.attempt > role_of(call.config, call.given("role")).retries:
-        return False
-    return call.config.unattended.on_limit == "wait" or _wait(call, reply) <= LONGEST_MS
-
-
-def _can_pass(call: Call, reply: AgentReply) -> bool:
     """Worth a further attempt; a long limit is waited for only where the project says so."""
     if reply.error not in PASSING or call.item.attempt > role_of(call.config, call.given("role")).retries:
         return False
@@ -181,4 +174,4 @@ def _can_pass(call: Call, reply: AgentReply) -> bool:
 def _wait(call: Call, reply: AgentReply) -> int:
     if reply.reset_at is not None:
         return max(0, reply.reset_at - call.world.clock.now())
-    return min(BACKOFF_MS * 2 ** (call.item.attempt - 1), LONGEST_MS)
+    return min(BACKOFF_MS << (call.item.attempt - 1), LONGEST_MS)
