@@ -25,20 +25,21 @@ def working(project: Project) -> Iterator[tuple[Project, subprocess.Popen[bytes]
     project.prepare(SLOW)
     driver = project.start("run", "Fix add", "--mode", "implementation")
     try:
-        _until(project, "review")
+        _until(project, "review", driver)
         yield project, driver, project.only()
     finally:
         driver.kill()
         driver.wait()
 
 
-def _until(project: Project, state: str, seconds: float = 30.0) -> None:
+def _until(project: Project, state: str, driver: subprocess.Popen[bytes], seconds: float = 30.0) -> None:
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and driver.poll() is None:
         if any(h["state"] == state for h in project.call("runs", "--json").json()):
             return
         time.sleep(0.05)
-    raise AssertionError(f"no run got to {state}: {project.call('runs')}")
+    driver.kill()
+    raise AssertionError(f"no run got to {state}: {project.call('runs')} {driver.communicate()}")
 
 
 def _agents(project: Project) -> list[int]:
@@ -226,7 +227,7 @@ def test_an_owner_that_wakes_up_leaves_its_successor_alone(project: Project) -> 
     project.prepare(story(checks={"slow": slow, "unit": UNIT}, max_iterations=1))
     old = project.start("run", "Fix add", "--mode", "implementation")
     try:
-        _until(project, "test")
+        _until(project, "test", old)
         run = project.only()
         while not _agents(project):
             time.sleep(0.05)

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -155,17 +154,6 @@ class Project:
         """The rows that a run has taken."""
         kinds = ("created", "transition")
         return [(e.get("from"), e.get("event", ""), e["to"]) for e in self.entries(run) if e["kind"] in kinds]
-
-    def until(self, run: str, state: str, seconds: float = 20.0) -> None:
-        """Waits until a run that somebody drives is in a state."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if any(
-                h["run"].startswith(run) and h["state"] == state for h in self.call("runs", "--json").json()
-            ):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{run} did not get to {state}: {self.call('runs').out}")
 
 
 class Said:
