@@ -141,6 +141,36 @@ def test_an_owner_that_was_taken_over_cannot_write(tmp_path):
     assert [e.event for e in tape(world, head.run) if e.kind == "transition"] == ["errand_done"]
 
 
+def test_an_owner_that_was_taken_over_stops_nothing(tmp_path):
+    """Stopped by a person after it woke up, it leaves the new owner's processes alone."""
+    going = asyncio.Event()
+
+    async def endless(_call):
+        going.set()
+        await asyncio.sleep(60)
+
+    async def play(world, other):
+        run = await begun(world)
+        driver = Driver(world)
+        old = asyncio.create_task(driver.drive(run))
+        await going.wait()
+        usurper = Driver(other)
+        new = asyncio.create_task(usurper.drive(run, take_over=True))
+        await asyncio.sleep(0.1)
+        before = len(world.processes.stopped)
+        driver.stop()
+        await old
+        after = len(world.processes.stopped)
+        usurper.stop()
+        await new
+        return before, after
+
+    world = world_of(tmp_path, endless)
+    other = world_of(tmp_path, endless, journal=world.journal, locks=world.locks)
+    before, after = asyncio.run(play(world, other))
+    assert (before, after) == (1, 1)
+
+
 def test_the_lock_is_given_back_whatever_happens(tmp_path):
     """A run that cannot be loaded, or whose store fails, is not left locked."""
     world = world_of(tmp_path)

@@ -224,8 +224,16 @@ class _Drive:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if tasks and not self.lost:
+        if tasks and not self.lost and self._still_ours():
             await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
+
+    def _still_ours(self) -> bool:
+        """Nobody has taken the run over: what works for it is ours to stop, also when the store cannot be asked."""
+        try:
+            head = self.world.journal.head(self.live.run)
+        except JournalError:
+            return True
+        return head is None or head.epoch == self.live.stored[1]
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
 
