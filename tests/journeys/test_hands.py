@@ -28,8 +28,8 @@ def working(project: Project) -> Iterator[tuple[Project, subprocess.Popen[bytes]
         _until(project, "review", driver)
         yield project, driver, project.only()
     finally:
-        driver.kill()
-        driver.wait()
+        driver.terminate()  # a clean stop takes its agents with it
+        driver.communicate(timeout=20)
 
 
 def _until(project: Project, state: str, driver: subprocess.Popen[bytes], seconds: float = 30.0) -> None:
