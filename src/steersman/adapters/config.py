@@ -24,6 +24,7 @@ from steersman.kernel.canonical import digest_of
 
 FILE_NAME = "steersman.toml"
 MAX_BYTES = 256 * 1024
+MAX_LINE = 4096
 
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # field in the file → field of the contract, how many of its units one is, and the most there may be
@@ -75,6 +76,7 @@ def read_config(path: Path) -> Config:
 
 def parse_config(text: str, name: str) -> Config:
     """The configuration in a text; `name` is the file's name for messages."""
+    _short_lines(text, name)
     written = _toml(text, name)
     odd = list(_odd(written, ()))
     seen = {p.path for p in odd}
@@ -86,6 +88,13 @@ def parse_config(text: str, name: str) -> Config:
     if found:
         raise refused(name, text, found)
     return msgspec.convert(_contract_form(value), Config)
+
+
+def _short_lines(text: str, name: str) -> None:
+    """The reader of TOML takes the square of a dotted key's length: a line of 100 KB would cost a minute."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_LINE:
+            raise UserError(f"{name}, line {number}: longer than {MAX_LINE} characters; break it up")
 
 
 def _fits(value: dict[str, Any]) -> bool:
