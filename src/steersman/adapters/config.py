@@ -24,7 +24,7 @@ from steersman.kernel.canonical import digest_of
 
 FILE_NAME = "steersman.toml"
 MAX_BYTES = 256 * 1024
-MAX_LINE = 4096
+MAX_LINE = 8192
 
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # field in the file → field of the contract, how many of its units one is, and the most there may be
