@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from test_retries import GOOD, PLAN
-from toys import Facts, begun, driven, played, settled, tape, world_of
+from toys import Facts, begun, driven, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
@@ -125,7 +125,7 @@ def test_a_machine_without_an_abort_row(tmp_path):
     async def play():
         run = await begun(world)
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.1)
+        await until(lambda: world.journal.head(run).epoch > 1)
         Bridge(world).abort(run, "ann", "no")
         return await asyncio.wait_for(drive, 5)
 
@@ -160,7 +160,7 @@ def test_an_effect_that_will_not_stop(tmp_path):
     async def play():
         run = await begun(world)
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.1)
+        await until(lambda: world.journal.head(run).epoch > 1)
         Bridge(world).abort(run, "ann")
         return await asyncio.wait_for(drive, 5)
 

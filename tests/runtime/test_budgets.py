@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from test_retries import crew
-from toys import begun, budget, driven, played, settled, tape, world_of
+from toys import begun, budget, driven, played, settled, tape, until, world_of
 
 from steersman.contracts.agent import AgentReply
 from steersman.contracts.config import Budget, Role
@@ -148,8 +148,7 @@ def test_what_is_left_behind_is_given_back(tmp_path):
     async def play():
         run = await begun(world, "roundtable", config(turns=9), mode="implementation")
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.2)
-        assert budget(world, run)["turns"] == (0, 1, 9)
+        await until(lambda: budget(world, run)["turns"] == (0, 1, 9))
         Bridge(world).abort(run, "ann")
         return await drive
 

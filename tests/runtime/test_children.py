@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from test_budgets import family
-from toys import Facts, begun, driven, kinds, played, settled, tape, world_of
+from toys import Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
@@ -43,6 +43,11 @@ def test_a_grandchild(tmp_path):
     errands = world.journal.children(captain.run)
     assert (head.state, captain.state, [e.state for e in errands]) == ("satisfied", "satisfied", ["home"] * 2)
     assert {h.root for h in world.journal.tree(head.run)} == {head.run}
+
+
+def working(world, run):
+    """How many of a run's children are being driven."""
+    return sum(c.status == "working" and c.epoch > 0 for c in world.journal.children(run))
 
 
 def waiting(world):
@@ -90,7 +95,7 @@ def test_a_child_driven_by_somebody_else(tmp_path):
         await parent
         (child,) = world.journal.children(run)
         theirs = asyncio.create_task(driven(world, child.run))
-        await asyncio.sleep(0.05)
+        await until(lambda: child.run in world.locks.held)
         mine = asyncio.create_task(driven(world, run))
         await asyncio.wait_for(asyncio.gather(theirs, mine), 10)
         return run
@@ -115,8 +120,10 @@ def test_a_child_is_made_once(tmp_path):
     async def play():
         run = await begun(world, "captain", errands=2)
         driver = Driver(world)
-        asyncio.get_running_loop().call_later(0.1, driver.stop)
-        await driver.drive(run)
+        drive = asyncio.create_task(driver.drive(run))
+        await until(lambda: working(world, run) == 2)
+        driver.stop()
+        await drive
         return await driven(world, run)
 
     head = asyncio.run(play())
@@ -179,8 +186,7 @@ def test_stopping_a_parent_stops_its_children(tmp_path, machine):
     async def play():
         run = await begun(world, machine, errands=3)
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.2)
-        assert [c.status for c in world.journal.children(run)] == ["working"] * 3
+        await until(lambda: working(world, run) == 3)
         posted = Bridge(world).abort(run, "ann", "enough")
         await asyncio.wait_for(drive, 10)
         return run, world.journal.verdict(posted)
@@ -226,12 +232,12 @@ def test_stopping_while_another_drives_the_child(tmp_path):
         run = await begun(world, "captain")
         first = Driver(world)
         parent = asyncio.create_task(first.drive(run))
-        await asyncio.sleep(0.1)
+        await until(lambda: working(world, run) == 1)
         first.stop()
         await parent
         (child,) = world.journal.children(run)
         theirs = asyncio.create_task(driven(other, child.run))
-        await asyncio.sleep(0.1)
+        await until(lambda: child.run in world.locks.held)
         posted = Bridge(world).abort(run, "ann")
         await Bridge(world).settle(run, posted)
         return run, await asyncio.wait_for(theirs, 5)

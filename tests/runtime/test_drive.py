@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from toys import ERRAND, Facts, begun, driven, kinds, played, tape, well, world_of
+from toys import ERRAND, Facts, begun, driven, kinds, played, tape, until, well, world_of
 
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import StaleError, StoreBroken, StoreFull, UserError
@@ -156,7 +156,7 @@ def test_an_owner_that_was_taken_over_stops_nothing(tmp_path):
         await going.wait()
         usurper = Driver(other)
         new = asyncio.create_task(usurper.drive(run, take_over=True))
-        await asyncio.sleep(0.1)
+        await until(lambda: other.processes.stopped)
         before = len(world.processes.stopped)
         driver.stop()
         await old
@@ -210,11 +210,12 @@ def test_an_interrupted_effect_is_marked(tmp_path):
 
 def test_a_clean_stop_leaves_effects_begun(tmp_path):
     """Stopping cancels what is under way and writes nothing; the next driver begins it again and ends the run."""
-    cancelled = []
+    cancelled, going = [], asyncio.Event()
 
     async def endless(call):
         if call.item.starts > 2:
             return Facts(ok=True)
+        going.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -224,8 +225,10 @@ def test_a_clean_stop_leaves_effects_begun(tmp_path):
     async def play(world):
         run = await begun(world)
         driver = Driver(world)
-        asyncio.get_running_loop().call_later(0.05, driver.stop)
-        stopped = await asyncio.wait_for(driver.drive(run), 5)
+        drive = asyncio.create_task(driver.drive(run))
+        await going.wait()
+        driver.stop()
+        stopped = await asyncio.wait_for(drive, 5)
         before = kinds(world, run)
         return stopped, before, await driven(world, run)
 
@@ -348,8 +351,7 @@ def test_runs_together_fail_alone(tmp_path):
         await asyncio.sleep(0.05)
         if call.run == theft[0]:
             other = world_of(Path(tmp_path), journal=store, locks=FakeLocks())
-            asyncio.get_running_loop().create_task(driven(other, call.run))
-            await asyncio.sleep(0.1)
+            await driven(other, call.run)
         return Facts(ok=True)
 
     world = world_of(tmp_path, slow, journal=store)

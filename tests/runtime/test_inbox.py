@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from toys import Facts, begun, budget, driven, kinds, played, settled, tape, world_of
+from toys import Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.errors import UserError
 from steersman.runtime.bridge import Bridge
@@ -125,7 +125,7 @@ def test_a_live_driver_takes_it(tmp_path):
         run = await begun(world)
         driver = Driver(world)
         drive = asyncio.create_task(driver.drive(run))
-        await asyncio.sleep(0.05)
+        await until(lambda: world.journal.head(run).epoch > 1)
         verdict = await Bridge(world).settle(run, Bridge(world).send(run, "nudged", {}, "ann"))
         driver.stop()
         await drive
@@ -276,11 +276,9 @@ def test_a_short_wait_is_sat_out(tmp_path):
     async def play():
         run = await begun(world, "watch", after=500)
         drive = asyncio.create_task(driven(world, run, patience_ms=1_000))
-        await asyncio.sleep(0.05)
+        await until(lambda: world.journal.head(run).epoch > 1)
         assert not drive.done()
         world.clock.forward(500)
-        await asyncio.sleep(0.6)
-        world.clock.forward(10**6)
         return await asyncio.wait_for(drive, 5)
 
     assert asyncio.run(play()).state == "asking"

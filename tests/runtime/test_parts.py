@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from toys import Facts, begun, driven, kinds, played, settled, tape, world_of
+from toys import Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
@@ -68,9 +68,10 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
     async def performer(call):
         if not slow and call.given("n") == 0:
             slow.append(call.effect)
-            await asyncio.sleep(0.3)
+            await until(lambda: world.journal.pending(call.run) == [] and slow[1:])
             return Facts(ok=True, weight="old")
-        await asyncio.sleep(60 if call.effect.split(":")[1] == "1" else 0.6)
+        slow.append(call.effect)
+        await until(lambda: "effect_finished" in kinds(world, call.run))
         return Facts(ok=True, weight="new")
 
     world = world_of(tmp_path, performer)
@@ -78,7 +79,7 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
     async def play():
         run = await begun(world, "loyal", errands=1)
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.1)
+        await until(lambda: slow)
         Bridge(world).send(run, "again", {}, "ann")
         return await asyncio.wait_for(drive, 10)
 
@@ -89,13 +90,15 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
 
 def test_an_outliving_effect_survives_its_driver(tmp_path):
     """A run that parks has none; one that is stopped begins them again, late as they are."""
-    world = world_of(tmp_path, staggered(pause=0.1))
+    world = world_of(tmp_path, staggered(pause=0.2))
 
     async def play():
         run = await begun(world, "loyal", errands=2)
         driver = Driver(world)
-        asyncio.get_running_loop().call_later(0.15, driver.stop)
-        await driver.drive(run)
+        drive = asyncio.create_task(driver.drive(run))
+        await until(lambda: world.journal.head(run).state == "resting_")
+        driver.stop()
+        await drive
         between = [i.job for i in load(world, run).snapshot.items.values()]
         return run, between, await driven(world, run)
 
@@ -118,10 +121,9 @@ def test_late_after_the_end(tmp_path):
     async def play():
         run = await begun(world, "loyal", errands=2)
         drive = asyncio.create_task(driven(world, run))
-        await asyncio.sleep(0.1)
+        await until(lambda: world.journal.gates(run))
         Bridge(world).answer(Bridge(world).gate(run), "approve", "ann")
-        await asyncio.sleep(0.4)
-        assert world.journal.head(run).state == "over"
+        await until(lambda: world.journal.head(run).state == "over")
         gate_open.set()
         return await asyncio.wait_for(drive, 5)
 
@@ -156,8 +158,10 @@ def test_parts_are_kept_as_they_come(tmp_path):
     async def play():
         run = await begun(world)
         driver = Driver(world)
-        asyncio.get_running_loop().call_later(0.1, driver.stop)
-        await driver.drive(run)
+        drive = asyncio.create_task(driver.drive(run))
+        await until(lambda: "stop" in done)
+        driver.stop()
+        await drive
         return await driven(world, run)
 
     head = asyncio.run(play())

@@ -343,6 +343,15 @@ def kinds(world, run):
     return [e.kind for e in tape(world, run)]
 
 
+async def until(condition):
+    """Waits for something to become true; five seconds are enough for anything here."""
+    for _ in range(1_000):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came true")
+
+
 def settled(world, run, posted):
     """The verdict on something posted, after driving."""
     return asyncio.run(Bridge(world).settle(run, posted))[0]
