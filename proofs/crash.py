@@ -15,68 +15,106 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from crossing import KILLED, faults, sailed, sea, verdict
+from crossing import KILLED, Crossing, faults, forked, sailed, sea, verdict
 from figures import main, stamp
+
+from steersman.testing.disks import CountingVFS
 
 SEED = 20260101
 RECOVERIES = 200  # runs whose recovery is killed too, one to five times
 
 
 class Guillotine:
-    """Kills this process at the nth moment: before (odd) or after (even) a statement of any connection."""
+    """Kills this process at the nth moment: before or after a statement of any connection."""
 
     def __init__(self, nth: int) -> None:
         self._left = nth
         self.moments = 0
 
-    def set_up(self) -> None:
+    def set_up(self) -> str | None:
         apsw.connection_hooks.append(self._watch)
+        return None
 
     def _watch(self, db: apsw.Connection) -> None:
-        db.trace_v2(apsw.SQLITE_TRACE_STMT | apsw.SQLITE_TRACE_PROFILE, self._moment)
+        db.trace_v2(apsw.SQLITE_TRACE_STMT | apsw.SQLITE_TRACE_PROFILE, lambda _: self.moment())
 
-    def _moment(self, _event: dict[str, Any]) -> None:
+    def moment(self) -> None:
         self.moments += 1
         self._left -= 1
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def cut(folder: Path, trees: str, nth: int) -> bool:
+class Scuttler(Guillotine):
+    """The same at every write and sync of the store's files: in the middle of its commits."""
+
+    def set_up(self) -> str | None:
+        blade = self
+
+        class Disk(CountingVFS):
+            def before(self, deed: Any, kind: str) -> None:
+                super().before(deed, kind)
+                blade.moment()
+
+        self._disk = Disk()
+        return self._disk.name
+
+
+def cut(folder: Path, trees: str, nth: int, blade: type[Guillotine] = Guillotine) -> bool:
     """Sails until the nth moment; whether it was killed there (else the end came first)."""
-    code = sailed(folder, trees, Guillotine(nth).set_up)
+    code = sailed(folder, trees, blade(nth).set_up)
     if code not in (0, KILLED):
         raise AssertionError(f"moment {nth}: the child ended with {code}")
     return code == KILLED
 
 
-def moments(folder: Path, trees: str) -> tuple[int, dict[str, Any]]:
+def moments(folder: Path, trees: str, kind: type[Guillotine] = Guillotine) -> tuple[int, dict[str, Any]]:
     """How many there are in an undisturbed crossing, and what that one decided."""
-    blade = Guillotine(0)
+    blade = kind(0)
     if sailed(folder, trees, blade.set_up, lambda: blade.moments) != 0:
         raise AssertionError("the undisturbed crossing failed")
     told = verdict(folder)
     return told["after"], told
 
 
+def launching(folder: Path) -> int:
+    """How many writes and syncs it takes to make a store."""
+
+    def work() -> None:
+        blade = Scuttler(0)
+        Crossing(folder, vfs=blade.set_up()).close()
+        (folder / "moments").write_text(str(blade.moments))
+
+    assert forked(work) == 0
+    return int((folder / "moments").read_text())
+
+
 def once(
-    shore: Path, trees: str, cuts: list[int], reference: dict[str, Any]
+    shore: Path,
+    trees: str,
+    cuts: list[int],
+    reference: dict[str, Any],
+    blade: type[Guillotine] = Guillotine,
 ) -> tuple[int, dict[str, Any], list[str]]:
     """One crossing killed at these moments, one after the other, then let go: kills, verdict, faults."""
     folder = shore / f"{trees}-{'-'.join(map(str, cuts))}"
-    kills = sum(cut(folder, trees, nth) for nth in cuts)
+    kills = sum(cut(folder, trees, nth, blade) for nth in cuts)
     if sailed(folder, trees) != 0:
         return kills, {}, [f"cuts {cuts}: it could not be gone on with"]
     told = verdict(folder)
     return kills, told, [f"cuts {cuts}: {fault}" for fault in faults(told, reference)]
 
 
-def every_moment(shore: Path, trees: str, step: int = 1) -> dict[str, Any]:
+def every_moment(
+    shore: Path, trees: str, step: int = 1, blade: type[Guillotine] = Guillotine
+) -> dict[str, Any]:
     """Kills at every moment (or every so many) of a whole crossing."""
-    total, reference = moments(shore / f"{trees}-whole", trees)
+    total, reference = moments(shore / f"{blade.__name__}-{trees}-whole", trees, blade)
     points, kills, again, wrong = 0, 0, 0, []
-    for nth in range(1, total + 1, step):
-        killed, told, faults_ = once(shore, trees, [nth], reference)
+    # A young store's file is grown by thousands of writes of one kind: every fiftieth of those will do.
+    young = launching(shore / "launched") if blade is Scuttler else 0
+    for nth in [*range(1, young, 50 * step), *range(young + 1, total + 1, step)]:
+        killed, told, faults_ = once(shore, trees, [nth], reference, blade)
         points, kills, again = points + 1, kills + killed, again + told.get("again", 0)
         wrong += faults_
         shutil.rmtree(shore / f"{trees}-{nth}", ignore_errors=True)
@@ -109,9 +147,15 @@ def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault in any of them."""
     with sea("crash") as shore:
         fake = every_moment(shore, "fake", 40 if quick else 1)
+        within = every_moment(shore, "fake", 50 if quick else 1, Scuttler)
         git = every_moment(shore, "git", 200 if quick else 1)
         again = recoveries(shore, 5 if quick else RECOVERIES)
-    parts = {"every_statement": fake, "every_statement_with_git": git, "killed_recoveries": again}
+    parts = {
+        "every_statement": fake,
+        "every_statement_with_git": git,
+        "every_write_and_sync": within,
+        "killed_recoveries": again,
+    }
     return {
         "ok": all(not part["faults"] and part["kills"] > 0 for part in parts.values()),
         **stamp(quick, SEED),
@@ -126,7 +170,7 @@ def prove(quick: bool) -> dict[str, Any]:
 def told(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     lines = []
-    for name in ("every_statement", "every_statement_with_git"):
+    for name in ("every_statement", "every_statement_with_git", "every_write_and_sync"):
         part = result[name]
         lines.append(
             f"   {name.replace('_', ' ')}: {part['points']} points of {part['moments']}, {part['kills']} kills, "

@@ -216,14 +216,16 @@ def forked(work: Callable[[], Any]) -> int:
 def sailed(
     folder: Path,
     trees: str,
-    before: Callable[[], None] = lambda: None,
+    before: Callable[[], str | None] = lambda: None,
     after: Callable[[], Any] = lambda: None,
 ) -> int:
-    """A child process that sails what is in the folder to its end, notes what can be said about it, and ends."""
+    """A child process that sails what is in the folder to its end, notes what can be said about it, and ends.
+
+    `before` may give the name of a disk (a VFS) to keep the store on.
+    """
 
     def work() -> None:
-        before()
-        crossing = Crossing(folder, trees)
+        crossing = Crossing(folder, trees, vfs=before())
         asyncio.run(crossing.sail())
         note = {**crossing.judged(), "after": after()}
         crossing.close()
