@@ -137,9 +137,10 @@ def old_store(path, version):
     return db
 
 
-def test_an_older_store_is_taken_forward(opened, path):
-    """A store of schema 1 keeps every run and gets what came since."""
-    db = old_store(path, 1)
+@pytest.mark.parametrize("version", range(1, SCHEMA))
+def test_an_older_store_is_taken_forward(opened, path, version):
+    """A store of an earlier schema keeps every run and gets what came since."""
+    db = old_store(path, version)
     seq, body, hash_ = entry(RUN, 1)
     row = (
         RUN,

@@ -1,10 +1,11 @@
 """Public fakes of everything outside, and the suites that every adapter of a port has to pass.
 
-The suites (`conformance_*`) and what needs a library of its own (`disks`) are imported by their modules' names.
+The suites (`conformance_*`) need pytest and are imported by their modules' names.
 """
 
 from steersman.testing.agent import FakeAgent, said
 from steersman.testing.clock import FakeChance, FakeClock
+from steersman.testing.disks import CountingVFS, FailingVFS
 from steersman.testing.files import MemoryArtifacts, ScriptedCommands
 from steersman.testing.memory import MemoryJournal
 from steersman.testing.ownership import FakeLocks, NoProcesses, SilentBell
@@ -12,6 +13,8 @@ from steersman.testing.workspace import FakeWorkspace
 from steersman.testing.world import fake_config, fake_world
 
 __all__ = [
+    "CountingVFS",
+    "FailingVFS",
     "FakeAgent",
     "FakeChance",
     "FakeClock",
