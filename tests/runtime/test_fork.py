@@ -20,6 +20,16 @@ def test_a_fork_has_the_budget_of_its_configuration(tmp_path):
     assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))
 
 
+def test_a_fork_from_every_entry_goes_on(tmp_path):
+    """Wherever it begins, also where the machine itself moves next, it comes to a gate or an outcome."""
+    world = world_of(tmp_path)
+    head = played(world, "roundtable", fake_config())
+    for at in range(1, head.seq + 1):
+        after = asyncio.run(driven(world, asyncio.run(fork(world, head.run, at, "ann"))))
+        assert after.outcome == "await_operator_confirm", at
+        assert after.status == "waiting for you", at
+
+
 def test_a_fork_waits_as_long_as_its_state_says(tmp_path):
     """A timer of the state it begins in is set anew, from now on."""
     world = world_of(tmp_path)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from toys import Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
 
-from steersman.errors import UserError
+from steersman.errors import ContractError, UserError
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Busy, Driver
 from steersman.runtime.live import load
@@ -173,7 +173,7 @@ def test_an_answer_that_is_not_offered(tmp_path):
     _, gate = asking(world)
     with pytest.raises(UserError, match=r"offers approve \| reject, not maybe"):
         Bridge(world).answer(gate, "maybe", "ann")
-    with pytest.raises(UserError, match="is about d, not e"):
+    with pytest.raises(ContractError, match="is about d, not e"):
         Bridge(world).answer(gate, "approve", "ann", digest="e")
 
 

@@ -83,7 +83,7 @@ def create(
     )
     stored = sealed(entry)
     snapshot = applied(None, entry, stored.hash, taken.context, taken.tally)
-    return _onward(m, [stored], snapshot, meta)
+    return onward(m, [stored], snapshot, meta)
 
 
 def _fits(m: Machine, context: Any) -> None:
@@ -108,13 +108,13 @@ def advance(m: Machine, snapshot: Snapshot, happened: Happened, meta: Meta) -> A
     stored, snapshot = _entry(m, snapshot, taken, meta)
     if snapshot.state not in m.eventful:
         return Advance((stored,), snapshot)
-    return _onward(m, [stored], snapshot, meta)
+    return onward(m, [stored], snapshot, meta)
 
 
 def overridden(m: Machine, snapshot: Snapshot, taken: Taken, meta: Meta) -> Advance:
     """The entries of a waived guard."""
     stored, snapshot = _entry(m, snapshot, taken, structs.replace(meta, why=taken.waived), kind="override")
-    return _onward(m, [stored], snapshot, meta)
+    return onward(m, [stored], snapshot, meta)
 
 
 def migrated(m: Machine, snapshot: Snapshot, meta: Meta) -> Advance:
@@ -137,10 +137,10 @@ def migrated(m: Machine, snapshot: Snapshot, meta: Meta) -> Advance:
         planned=items(m, snapshot.run, snapshot.seq + 1, snapshot.visit, fresh, meta),
     )
     after.context = snapshot.context
-    return Advance((stored,), after) if snapshot.ended else _onward(m, [stored], after, meta)
+    return Advance((stored,), after) if snapshot.ended else onward(m, [stored], after, meta)
 
 
-def _onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
+def onward(m: Machine, entries: list[Sealed], snapshot: Snapshot, meta: Meta) -> Advance:
     """Adds computed steps in the same commit, then the seal when the run has reached its outcome."""
     for _ in range(CHAIN + 1):
         happened = compute(m, snapshot.context, snapshot.counts, snapshot.state)
@@ -310,6 +310,7 @@ __all__ = [
     "late",
     "migrated",
     "note",
+    "onward",
     "outcome",
     "overridden",
     "refuse",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from steersman.errors import UserError
+from steersman.errors import ContractError, UserError
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, printable, well_formed
 from steersman.kernel.record import Meta
@@ -82,12 +82,12 @@ class Bridge:
     def abort(self, run: str, person: str, reason: str = "") -> int:
         return self._post(run, "abort", {"person": person, "reason": _words(reason)})
 
-    def answer(self, gate: Gate, choice: str, person: str, *, digest: str = "", **more: Any) -> int:
+    def answer(self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **more: Any) -> int:
         """Answers a gate once; whoever comes second is told who was first."""
         if choice not in gate.choices:
             raise UserError(f"gate {gate.id} offers {' | '.join(gate.choices)}, not {choice}")
-        if digest and digest != gate.digest:
-            raise UserError(
+        if digest is not None and digest != gate.digest:
+            raise ContractError(
                 f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
             )
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}

@@ -177,7 +177,8 @@ class _Drive:
             self.moves
         )  # what a person has said meanwhile comes first: an abort begins nothing anew
         if before.epoch:  # else nobody has driven it before
-            await self._begin_again([i for i in before.items if i in self.live.snapshot.items])
+            begun = [i for i, item in before.items.items() if not item.held and i in self.live.snapshot.items]
+            await self._begin_again(begun)
 
     async def _fence(self) -> None:
         """From here on the last owner's writes are void."""

@@ -15,10 +15,10 @@ from steersman.judges.text import clip, printable
 from steersman.kernel.build import Machine, definition
 from steersman.kernel.canonical import canonical
 from steersman.kernel.definition import Origin
-from steersman.kernel.record import Advance, Meta, create, items
+from steersman.kernel.record import Advance, Meta, create, items, onward
 from steersman.kernel.replay import Bad, applied, rebuilt, typed
 from steersman.kernel.snapshot import Item, Snapshot
-from steersman.kernel.step import Happened, work
+from steersman.kernel.step import Happened, compute, work
 from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.ports.journal import Spend
 from steersman.runtime.budget import ceilings, limits
@@ -241,7 +241,9 @@ def _forked(
     world: World, m: Machine, run: str, before: Snapshot, title: str, person: str, hold: str
 ) -> Advance:
     now = world.clock.now()
-    wanted = work(m, before.state, before.context, before.counts, ())
+    # A state that the machine itself leaves at once has no time to begin its work.
+    leaves = compute(m, before.context, before.counts, before.state) is not None
+    wanted = () if leaves else work(m, before.state, before.context, before.counts, ())
     planned = items(m, run, 1, 1, wanted, Meta(now, hold=hold))
     entry = Entry(
         run=run,
@@ -263,4 +265,5 @@ def _forked(
         title=title,
     )
     stored = sealed(entry)
-    return Advance((stored,), applied(None, entry, stored.hash, before.context, before.counts))
+    snapshot = applied(None, entry, stored.hash, before.context, before.counts)
+    return onward(m, [stored], snapshot, Meta(now, hold=hold)) if leaves else Advance((stored,), snapshot)

@@ -13,7 +13,7 @@ from steersman.ports.journal import Gate
 _gate = click.argument("gate", metavar="RUN_OR_GATE")
 _reason = click.option("--reason", default="", help="Why; it stays on tape.")
 _digest = click.option(
-    "--digest", default="", help="Answer only if this is what the gate is about: the digest you looked at."
+    "--digest", default=None, help="Answer only if this is what the gate is about: the digest you looked at."
 )
 
 
@@ -21,7 +21,7 @@ _digest = click.option(
 @_gate
 @_reason
 @_digest
-def approve(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
+def approve(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
     """Answer a gate: yes. The run is then driven on until it parks or ends."""
     return _answered(deck, gate, "approve", digest, reason=reason)
 
@@ -31,7 +31,7 @@ def approve(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
 @click.argument("text")
 @_reason
 @_digest
-def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str) -> int:
+def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str | None) -> int:
     """Answer a gate: again, and TEXT is what to change."""
     found = open_gate(deck, gate)
     ref = deck.bridge.text(found.run, _some(text))
@@ -47,7 +47,7 @@ def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str) -> int
 @_gate
 @_reason
 @_digest
-def reject(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
+def reject(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
     """Answer a gate: no. The run ends without approval."""
     return _answered(deck, gate, "reject", digest, reason=reason)
 
@@ -66,7 +66,7 @@ def reject(deck: Deck, *, gate: str, reason: str, digest: str) -> int:
 @click.option("--hours", default=None, metavar="N", help="The new limit of working time.")
 @_reason
 @_digest
-def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str, **limits: Any) -> int:
+def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str | None, **limits: Any) -> int:
     """Answer a gate with one of its own CHOICEs. A budget gate takes `raise`, with at least one new limit, or `stop`."""
     given = _limits(limits)
     if choice == "raise" and not given:
@@ -116,7 +116,7 @@ def _last_word(deck: Deck, run: str, wanted: str) -> str:
     return f"run {run} asks nothing now"
 
 
-def _answered(deck: Deck, name: str, choice: str, digest: str, **more: Any) -> int:
+def _answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any) -> int:
     found = open_gate(deck, name)
     refused = insider(deck, found.run, choice)
     if refused is not None:
@@ -136,7 +136,11 @@ def _higher(deck: Deck, run: str, limits: dict[str, int]) -> None:
     """A raise is upwards: a limit that is there already is not lowered by a slip."""
     from steersman.views.moments import LABELS, amount
 
-    for row in deck.bridge.world.journal.budget(deck.bridge.head(run).root):
+    rows = deck.bridge.world.journal.budget(deck.bridge.head(run).root)
+    bound = {row.name for row in rows if row.limit is not None}
+    for name in limits.keys() - bound:
+        raise UserError(f"this run has no limit on {LABELS.get(name, name)}: raise one that it has")
+    for row in rows:
         new = limits.get(row.name)
         if new is not None and row.limit is not None and new <= row.limit:
             told = f"{LABELS.get(row.name, row.name)}: {amount(row.name, row.limit)}"

@@ -211,7 +211,8 @@ def tester_invalid(c: Context, e: AgentFacts) -> tuple[Op, ...]:
         "text": e.problems_ref,
         "why": "the tester's reply did not fit its contract",
     }
-    return (("set", "must_fix", [item]), _summary(c, "tester_schema_invalid"))
+    told = ("set", "detail_ref", e.problems_ref)
+    return (("set", "must_fix", [item]), told, _summary(c, "tester_schema_invalid"))
 
 
 def checks_failed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
