@@ -34,7 +34,7 @@ QUOTA = 60  # cases of a kind in a quick proof
 WORKERS = 2
 NOT_TRIED = (
     "two bytes at once, and bit patterns other than the two named",
-    "0x80 in the bytes of the payload that is a file",
+    "0x80 in the bytes of the payload that is a file and of the stored definition",
     "a deleted snapshot row: it is a copy that loading does without, and nothing is lost with it",
     "entries added after the newest anchor: verify says that it cannot see those",
     "the tables beside the tape (inbox, gates, budgets, quarantine), and SQLite's own page structure",

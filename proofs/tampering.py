@@ -64,11 +64,12 @@ def cell_flips(
     keys: tuple[Any, ...],
     value: Any,
     expect: range,
+    patterns: tuple[int, ...] = PATTERNS,
 ) -> Iterator[Case]:
     """Flips of one column of one row, in the bytes that SQLite keeps for it."""
     match value:
         case bytes():
-            changed: Iterator[Any] = flips(value)
+            changed: Iterator[Any] = flips(value, patterns)
             cast = "?"
         case str():
             changed, cast = flips(value.encode()), "CAST(? AS TEXT)"  # may be no UTF-8 any more
@@ -141,8 +142,9 @@ def _rest_flips(ship: Ship) -> Iterator[Case]:
     name = ship.head.definition
     stored = (("body", ship.journal.definition(name)), ("digest", name))
     for column, value in stored:
+        kind = f"flip definition.{column}"
         yield from cell_flips(
-            ship, f"flip definition.{column}", "definition", column, "digest=?", (name,), value, at(1)
+            ship, kind, "definition", column, "digest=?", (name,), value, at(1), PATTERNS[:1]
         )
 
 

@@ -180,3 +180,15 @@ def test_two_at_once(tmp_path):
     assert other.genuine(one.sign("r", 1, HASH, 1))
     assert one.public() == other.public()
     assert sorted(p.name for p in state.iterdir()) == ["anchor.key", "anchor.pub"]
+
+
+@pytest.mark.parametrize("name", ["anchor.pub", "anchors.jsonl"])
+def test_every_byte_counts(file, tmp_path, name):
+    """No byte of the newest anchor or of the public key can change without that anchor being in doubt or gone."""
+    made = file.keep("r", 1, HASH, 1)
+    path = tmp_path / "state" / name
+    good = path.read_bytes()
+    for n, byte in enumerate(good):
+        for pattern in (0x01, 0x80):
+            path.write_bytes(good[:n] + bytes((byte ^ pattern,)) + good[n + 1 :])
+            assert made not in file.kept("r").genuine, (n, pattern)

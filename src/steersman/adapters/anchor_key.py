@@ -49,7 +49,7 @@ class AnchorKey:
         """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
         if not self._public.exists():
             self._load()
-        return self._public.read_text(encoding="ascii", errors="replace").strip()
+        return self._public.read_text(encoding="ascii", errors="replace").removesuffix("\n")
 
     def _load(self) -> Any:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
