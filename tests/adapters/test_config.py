@@ -263,6 +263,8 @@ PROJECTS = {
     "broken pyproject": ({"pyproject.toml": "[[["}, {}),
     "unittest": ({"tests/test_a.py": "import unittest\n"}, {"unittest": "python -m unittest discover -q -s tests"}),
     "unittest package": ({"tests/test_a.py": "import unittest\n", "tests/__init__.py": ""}, {"unittest": "python -m unittest discover -q"}),
+    "unittest at the top": ({"test_a.py": "import unittest\n"}, {"unittest": "python -m unittest discover -q"}),
+    "a test without unittest": ({"test_a.py": "print(1)\n"}, {}),
     "pytest first": ({"tests/test_a.py": "import unittest\n", "tests/conftest.py": ""}, {"pytest": "python -m pytest -q"}),
     "npm": ({"package.json": '{"scripts": {"test": "node --test"}}'}, {"npm": "npm test"}),
     "npm init": ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, {}),

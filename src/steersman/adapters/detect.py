@@ -115,12 +115,18 @@ def _requirements(project: dict[str, Any]) -> Iterator[str]:
 
 
 def _uses_unittest(repo: Path) -> bool:
-    return any("unittest" in _text(path) for path in sorted((repo / "tests").glob("test*.py"))[:50])
+    return any(_has_unittest(folder) for folder in (repo / "tests", repo))
+
+
+def _has_unittest(folder: Path) -> bool:
+    return any("unittest" in _text(path) for path in sorted(folder.glob("test*.py"))[:50])
 
 
 def _unittest_folder(repo: Path) -> Argv:
-    """Discovery from the top looks into packages only."""
-    return () if (repo / "tests/__init__.py").is_file() else ("-s", "tests")
+    """Discovery from the top looks into packages only; where tests lie at the top, it starts there."""
+    if (repo / "tests/__init__.py").is_file() or not _has_unittest(repo / "tests"):
+        return ()
+    return ("-s", "tests")
 
 
 def _npm_test(repo: Path) -> str:
