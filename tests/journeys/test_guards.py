@@ -72,6 +72,14 @@ COMMITTED = story(
     deliver="merge",
     then=[{"do": "commit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}],
 )
+REDELIVERED = story(
+    deliver="merge",
+    then=[
+        {"do": "commit", "path": "calc.py"},
+        {"do": "answer", "choice": "approve"},
+        {"do": "send", "event": "delivery_requested"},
+    ],
+)
 CODER_TEXT = ("crew", "coder", 1, "edit", 0, "text")
 REVIEW = ("crew", "reviewer", 1, "reply")
 COMMANDS = ("crew", "tester", 1, "reply", "commands")
@@ -116,6 +124,7 @@ CASES = (
     Case("hands_over", changed(DECLINED, "deliver", to="branch"), DECLINED, DELIVERED, DECLINES),
     Case("granted", MERGE, DECLINED, GRANTED, DECLINES),
     Case("done", COMMITTED, changed(COMMITTED, "then", 0, "path", to="calc.py"), DELIVERED, ("finalize", "delivery_failed", "finalize")),
+    Case("delivery_failed", REDELIVERED, changed(REDELIVERED, "then", 0, "path", to="notes.txt"), ("finalize", "delivery_requested", "finalize"), DELIVERED),
     *(Case(name, PLAIN, changed(PLAIN, "crew", "coder", 1, "error", to=name), BUILT, ("build", name, "finalize")) for name in PROVIDER_CLASSES),
 )  # fmt: skip
 
@@ -152,6 +161,8 @@ def _said(project: Project, run: str, word: dict[str, str]) -> None:
             digest = gate["digest"] if word["digest"] == "right" else word["digest"]
             data = {"choice": "approve", "digest": digest, "person": "ann"}
             project.call("send", run, "task_followup_received", "--data", json.dumps(data))
+        case "send":
+            project.call("send", run, word["event"])
         case "commit":
             (project.repo / word["path"]).write_text("x = 1\n")
             project.git("add", "-A")

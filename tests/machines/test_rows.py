@@ -15,6 +15,7 @@ HOLDS = {
     "proposal_mode": {"mode": "proposal"},
     "confirms": {"outcome": "await_operator_confirm", "contract_digest": "d"},
     "awaits": {"outcome": "await_operator_confirm"},
+    "delivery_failed": {"outcome": "approved", "handover": "failed"},
     "otherwise": {},
 }
 
@@ -67,7 +68,7 @@ def test_what_has_no_row_is_refused(state, event):
     told = step(MACHINE, None if state is None else here, happened, here.context)
     assert isinstance(told, Refused)
     assert told.event == event
-    assert told.legal == legal(MACHINE, state)
+    assert told.legal == legal(MACHINE, state, context=None if state is None else here.context)
     assert event not in told.legal
 
 
@@ -98,3 +99,20 @@ def test_an_abort_of_a_finished_run_is_refused():
     abort = Happened(MACHINE.events["aborted_by_operator"], answer("abort"), Origin.PERSON)
     assert isinstance(step(MACHINE, at("finalize", outcome="approved"), abort), Refused)
     assert isinstance(step(MACHINE, at("finalize", outcome="await_operator_confirm"), abort), Taken)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "handover", "expected"),
+    [
+        ("approved", "failed", Taken),
+        ("approved", "done", Refused),
+        ("approved", "declined", Refused),
+        ("approved", "none", Refused),
+        ("approved", "granted", Refused),
+        ("canceled", "failed", Refused),
+    ],
+)
+def test_only_a_failed_delivery_is_repeated(outcome, handover, expected):
+    """What is delivered, declined or still under way is not delivered again, nor what nobody approved."""
+    asked = Happened(MACHINE.events["delivery_requested"], payload("delivery_requested"), Origin.PERSON)
+    assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)

@@ -1,6 +1,6 @@
 """Random walks through roundtable: what is rebuilt from the tape is what was live, and decides the same again."""
 
-from crew import RUN, Tape, answer
+from crew import RUN, Tape, answer, payload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from steersman.machines.roundtable import MACHINE
 
 WALKS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
+SENT = ("task_followup_received", "aborted_by_operator", "delivery_requested", "tests_passed")
 trees = st.sampled_from(("", "t0", "t1", "t2", "t3"))
 names = st.lists(st.sampled_from(("unit", "lint", "types")), max_size=2, unique=True).map(tuple)
 small = st.sampled_from((0, 0, 0, 1, 2))
@@ -57,9 +58,8 @@ def walks(draw):
         else:
             digest = draw(st.sampled_from(("", "x", tape.context.contract_digest)))
             said = answer(draw(st.sampled_from(("approve", "rework", "reject"))), digest)
-            tape.send(
-                draw(st.sampled_from(("task_followup_received", "aborted_by_operator", "tests_passed"))), said
-            )
+            event = draw(st.sampled_from(SENT))
+            tape.send(event, payload(event) if event == "delivery_requested" else said)
     return tape
 
 

@@ -263,3 +263,7 @@ def delivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
 
 def delivery_failed(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.detail_ref),)
+
+
+def delivery_requested(_c: Context, _e: Any) -> tuple[Op, ...]:
+    return (("set", "detail_ref", ""),)

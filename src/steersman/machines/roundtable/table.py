@@ -167,6 +167,7 @@ class E(Events):
     merge_declined = event("A person keeps the change on its branch.", Origin.GATE, GateAnswer)
     delivered = event("The change is handed over.", X, DeliveryFacts)
     delivery_failed = event("The change could not be handed over.", X, DeliveryFacts)
+    delivery_requested = event("A person asks for the delivery to be tried again.", P)
 
 
 PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLASSES)
@@ -236,6 +237,12 @@ GRANTED = Guard(
     lambda c, e: e.choice == "approve" and e.digest == c.tree,
 )
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
+DELIVERY_FAILED = Guard(
+    "delivery_failed",
+    "an approved change could not be handed over",
+    lambda c, _: c.outcome == "approved" and c.handover == "failed",
+    reads=("outcome", "handover"),
+)
 
 
 def _error(name: str) -> Guard:
@@ -306,6 +313,7 @@ TABLE = table(
     row(S.finalize,  E.merge_declined,            otherwise,     STAY,       None,       "leave the target alone",                           "extension: merge goes through a gate bound to the tree", sets={"handover": "declined"}),
     row(S.finalize,  E.delivered,                 otherwise,     STAY,       None,       "note where the change is",                         "extension: delivery is a taped effect", sets={"handover": "done"}),
     row(S.finalize,  E.delivery_failed,           otherwise,     STAY,       None,       "note why the change is not there",                 "extension: delivery is a taped effect", sets={"handover": "failed"}),
+    row(S.finalize,  E.delivery_requested,        DELIVERY_FAILED, S.finalize, None,     "try the delivery again",                           "extension: a failed delivery can be repeated", sets={"handover": "none"}),
 )
 # fmt: on
 
@@ -376,6 +384,7 @@ FOLDS = (
     *(fold(e, ctx.provider_failed) for e in PROVIDER),
     fold(E.delivered, ctx.delivered),
     fold(E.delivery_failed, ctx.delivery_failed),
+    fold(E.delivery_requested, ctx.delivery_requested),
 )
 LAWS = (
     Only("outcome", "approved", by=(E.tests_passed,)),
