@@ -4,18 +4,27 @@ from typing import Any
 
 import msgspec
 
-from steersman.faces.deck import Deck
+from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.runtime.projections import Picture, picture
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.screen import check, finding
+from steersman.views.why import redelivery, undelivered
 
 LISTED = 10
 
 
-def tell_ending(deck: Deck, run: str, code: int) -> None:
-    """For people in words, for programs the status with the exit code."""
+def tell_ending(deck: Deck, run: str, code: int) -> int:
+    """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
+    approved change could not be handed over."""
     seen = picture(deck.bridge.world, run)
+    if code == DONE and undelivered(seen.snapshot):
+        code = ENDED
+    _tell(deck, seen, code)
+    return code
+
+
+def _tell(deck: Deck, seen: Picture, code: int) -> None:
     if deck.as_json:
         deck.tell({**msgspec.to_builtins(seen.status), "exit_code": code, "next": _next(deck, seen)})
         return
@@ -28,7 +37,7 @@ def tell_ending(deck: Deck, run: str, code: int) -> None:
                 for line in asked(gate, seen.text, deck.me):
                     deck.say(line)
         case _:
-            deck.say(f"run {run} is let go in {s.state}, nothing is lost")
+            deck.say(f"run {s.run} is let go in {s.state}, nothing is lost")
             for command in _next(deck, seen):
                 deck.say(f"  {command}")
 
@@ -45,7 +54,9 @@ def _outcome(deck: Deck, seen: Picture) -> None:
         deck.say(f"  open {finding(f)}")
     if s.delivered:
         deck.say(f"  delivered as {s.delivered.removeprefix('refs/heads/')} at {s.commit[:12]}")
-    elif good and not s.delivered:
+    elif undelivered(seen.snapshot):
+        deck.say("  the delivery failed:", fg="red")
+    elif good:
         deck.say("  not delivered: see why it stopped")
     for line in s.detail.splitlines()[:LISTED]:
         deck.say(f"  {line}")
@@ -63,7 +74,8 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
             look = (
                 [f"git diff {s.base[:12]} {s.delivered.removeprefix('refs/heads/')}"] if s.delivered else []
             )
-            return [*look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
+            again = [redelivery(s.run, deck.me)] if undelivered(seen.snapshot) else []
+            return [*again, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
         case "stopped":
             return [f"{deck.me} show {s.run}", f'{deck.me} followup {s.run} "what to do differently"']
         case _:

@@ -191,8 +191,7 @@ def ended(deck: Deck, run: str, *, wanted_end: bool = False) -> int:
         deck.warn(f"warning: {trouble}", fg="yellow")
     head = deck.bridge.head(run)
     code = DONE if wanted_end and head.status == "stopped" else exit_code(head)
-    tell_ending(deck, run, code)
-    return code
+    return tell_ending(deck, run, code)
 
 
 def exit_code(head: Head) -> int:

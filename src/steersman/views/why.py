@@ -1,23 +1,26 @@
 """What a run waits for, and what would move it."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome
-from steersman.kernel.snapshot import Item, Snapshot
+from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.step import legal
 from steersman.ports.journal import Gate
 from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
 
 FOLLOWUPS = ("task_followup_received",)
+REDELIVER = "delivery_requested"
 
 
 class Reason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
-    kind: str  # gate | work | timer | held | inbox | outcome | event
+    kind: str  # gate | work | timer | held | inbox | outcome | delivery | event
     what: str
     commands: tuple[str, ...] = ()
     urgent: bool = False
@@ -32,8 +35,9 @@ def why(
     owner: str | None,
     now: int,
     me: str = "steersman",
+    text: Callable[[str], str] = lambda _: "",
 ) -> list[Reason]:
-    """Everything that can move a run, the nearest first."""
+    """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name."""
     reasons = [_gate(g, me) for g in gates if not g.answer]
     reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
     if pending:
@@ -42,7 +46,28 @@ def why(
     reached = outcome(m, s)
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
-    return [*reasons, *(_event(m, s, name, me) for name in legal(m, s.state, Origin.PERSON, s.context))]
+    sendable = legal(m, s.state, Origin.PERSON, s.context)
+    if undelivered(s):
+        reasons.append(_delivery(s, me, text))
+        sendable = tuple(name for name in sendable if name != REDELIVER)
+    return [*reasons, *(_event(m, s, name, me) for name in sendable)]
+
+
+def undelivered(s: Snapshot) -> bool:
+    """Whether a run has its approval, but could not hand its change over."""
+    c = fields(s.context)
+    return c.get("outcome") == "approved" and c.get("handover") == "failed"
+
+
+def redelivery(run: str, me: str) -> str:
+    """What to type for a failed delivery to be tried again."""
+    return f"{me} send {run} {REDELIVER}"
+
+
+def _delivery(s: Snapshot, me: str, text: Callable[[str], str]) -> Reason:
+    detail = " ".join(text(fields(s.context).get("detail_ref", "")).split())
+    told = f"the delivery failed: {detail}" if detail else "the delivery failed"
+    return Reason("delivery", told, (redelivery(s.run, me),), urgent=True)
 
 
 def _gate(g: Gate, me: str) -> Reason:

@@ -27,9 +27,7 @@ def watch(deck: Deck, *, run: str, seconds: int | None) -> int:
     except KeyboardInterrupt:
         deck.say(f"run {found} goes on without you: {deck.me} watch {found}")
         return DONE
-    code = exit_code(deck.bridge.head(found))
-    tell_ending(deck, found, code)
-    return code
+    return tell_ending(deck, found, exit_code(deck.bridge.head(found)))
 
 
 def _follow(deck: Deck, run: str, end: float | None) -> None:

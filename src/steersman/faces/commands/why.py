@@ -9,6 +9,7 @@ from steersman.faces.deck import Deck, verb
 @click.argument("run")
 def why(deck: Deck, *, run: str) -> None:
     """What RUN waits for and what would move it, with the commands to type."""
+    from steersman.runtime.projections import reading
     from steersman.views.why import lines
     from steersman.views.why import why as reasons_of
 
@@ -23,6 +24,7 @@ def why(deck: Deck, *, run: str) -> None:
         owner=world.locks.owner(found),
         now=world.clock.now(),
         me=deck.me,
+        text=reading(live),
     )
     head = live.head()
     deck.tell({"run": found, "state": head.state, "status": head.status, "reasons": reasons})
