@@ -180,6 +180,9 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
         with click.open_file(out or "-", "wb") as file:
             for line in lines:
                 file.write(line + b"\n")
+            file.flush()  # a reader who has enough is met here, not at exit
+    except BrokenPipeError:
+        raise  # whoever read has enough: no trouble of the file's
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     if out:
