@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from steersman.adapters.sqlite import SqliteJournal
+from steersman.adapters.sqlite import SqliteJournal, connection
 from steersman.adapters.sqlite.connection import APPLICATION, GROWN, SCHEMA
 from steersman.adapters.sqlite.reader import SqliteReader
 from steersman.errors import JournalError, StaleError, StoreBroken, StoreFull
@@ -241,6 +241,27 @@ def test_an_emptied_store_is_noticed(opened, path):
         SqliteReader(path).heads()
 
 
+@pytest.mark.parametrize("left", [b"", b"S", b"SQLite format 3\0"])
+def test_a_store_of_which_nothing_is_left_is_not_made_anew(path, left):
+    """Without its WAL, too: who writes and who reads are told what to do, and the file stays as it is."""
+    filled(path)
+    path.write_bytes(left)
+    for open_it in (lambda: SqliteJournal(path), lambda: SqliteReader(path).heads()):
+        with pytest.raises(StoreBroken, match="restore it from a backup"):
+            open_it()
+    assert path.read_bytes() == left
+
+
+def test_a_new_store_is_never_seen_empty(opened, path):
+    """It has SQLite's header from its first moment, and nothing else is left of its making."""
+    path.parent.mkdir(parents=True)
+    connection._make(str(path))
+    assert path.read_bytes().startswith(b"SQLite format 3\0")
+    connection._make(str(path))  # somebody was quicker: theirs stays
+    assert os.listdir(path.parent) == [path.name]
+    opened(path).append(batch())
+
+
 @pytest.mark.parametrize("kept", [100, 4096, 20_000, 60_000])
 def test_a_truncated_store_is_noticed(path, kept):
     """Whatever cannot be read is StoreBroken with the next step, never another error and never a wrong answer."""
@@ -413,7 +434,7 @@ def test_a_large_payload_that_was_changed_is_noticed(opened, path):
 
 WRITER = """
 import sys
-from steersman.adapters.sqlite import SqliteJournal
+from steersman.adapters.sqlite import SqliteJournal, connection
 from steersman.errors import StaleError
 from steersman.testing.batches import batch
 path, me, n = sys.argv[1], sys.argv[2], int(sys.argv[3])

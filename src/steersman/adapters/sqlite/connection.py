@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from steersman.errors import JournalError, StoreBroken, StoreFull
 
 APPLICATION = 0x57EE5
 SCHEMA = 2
+SMALLEST = 512  # bytes: no database has a smaller page
 PAGES = 1_000  # in the WAL before it is written back
 # The WAL is grown once and then recycled: a commit's sync has no metadata to write.
 GROWN = (PAGES + 200) * 4_120
@@ -27,10 +29,11 @@ def open_store(
     vfs: str | None = None,
 ) -> apsw.Connection:
     """A connection to the store, its schema current; raises JournalError with the next step."""
-    _refuse_missing(path, create=create)
     with told(path):
-        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-        db = apsw.Connection(path, flags=flags, vfs=vfs)
+        if create and not os.path.lexists(path):
+            _make(path)
+        _refuse_missing(path)
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
         _configure(db, busy)
         current = _version(db, path) == SCHEMA
         if reading:
@@ -45,16 +48,59 @@ def open_store(
         return db
 
 
-def _refuse_missing(path: str, *, create: bool) -> None:
+def _make(path: str) -> None:
+    """A new store appears whole, with its header: an empty file is therefore never one that is being made."""
+    part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
     try:
-        size = os.path.getsize(path)
-    except OSError:
-        size = -1
-    if size < 0 and not create:
+        _write_new(part)
+        with suppress(FileExistsError):  # somebody was quicker
+            try:
+                os.link(part, path)
+            except (
+                PermissionError,
+                NotImplementedError,
+            ):  # a file system without links: whole but for a moment
+                _write_new(path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _write_new(path: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(fd, _blank())
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _blank() -> bytes:
+    """A database of ours without a table."""
+    db = apsw.Connection(":memory:")
+    try:
+        db.execute(f"PRAGMA application_id={APPLICATION}")
+        return db.serialize("main")
+    finally:
+        db.close()
+
+
+def _refuse_missing(path: str) -> None:
+    """SQLite takes an empty file for a new database and deletes its WAL: what was there would be gone without a word."""
+    if not os.path.exists(path):
         raise StoreBroken(f"{path} is not there: nothing has been run here yet; start with `steersman run`")
-    # SQLite takes an empty file for a new database and deletes its WAL: what was there would be gone without a word.
-    if size == 0 and os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
-        raise StoreBroken(f"{path} was cut to nothing: restore it from a backup, together with {path}-wal")
+    if not os.path.isfile(path):
+        return  # SQLite says why not
+    # By its size alone: closing a file that this process has open elsewhere would drop SQLite's locks on it.
+    size = os.path.getsize(path)
+    if size == 0:
+        raise StoreBroken(
+            f"{path} was cut to nothing: restore it from a backup, together with {path}-wal, or move it away to begin anew"
+        )
+    if size < SMALLEST:
+        raise StoreBroken(
+            f"{path} cannot be read (it has {size} bytes): run `steersman doctor`, or restore it from a backup"
+        )
 
 
 def _configure(db: apsw.Connection, busy: Callable[[int], bool]) -> None:
