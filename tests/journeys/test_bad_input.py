@@ -174,6 +174,33 @@ def test_a_corrupt_database(project: Project, words: list[str]) -> None:
     assert project.call("doctor").code == 5
 
 
+@pytest.mark.parametrize("left", [b"", b"x"])
+def test_an_emptied_database(project: Project, left: bytes) -> None:
+    """A store that was cut to nothing is no new store: it is named with the next step, and left as it is."""
+    project.run(story(mode="proposal"))
+    for name in ("store.db-wal", "store.db-shm"):
+        (project.state / name).unlink(missing_ok=True)
+    (project.state / "store.db").write_bytes(left)
+    for words in (["runs"], ["run", "x"], ["audit", "verify"]):
+        one_line(project.call(*words), 5, "store.db", "restore it from a backup")
+    assert (project.state / "store.db").read_bytes() == left
+
+
+@pytest.mark.parametrize("tables", [("head",), ("head", "entry", "snapshot")])
+def test_a_deleted_run(project: Project, tables: tuple[str, ...]) -> None:
+    """A run that somebody took out of the store is found by verifying every run, and by its name or a prefix."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    assert project.call("audit", "anchor", run).code == 0
+    db = apsw.Connection(str(project.state / "store.db"))
+    for table in tables:
+        db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  a constant
+    db.close()
+    for words in ([], [run], [run[:-1]]):
+        said = project.call("audit", "verify", *words)
+        assert (said.code, run in said.out) == (5, True), said
+    assert project.call("audit", "verify", "nobody").code == 2
+
+
 def test_a_store_from_a_newer_version(project: Project) -> None:
     """A newer store is refused with the advice to upgrade, and left as it is."""
     project.run(story(mode="proposal"))

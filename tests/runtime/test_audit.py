@@ -13,18 +13,29 @@ from toys import MACHINES, played, settled, world_of
 
 from steersman.adapters.anchors import FileAnchors
 from steersman.adapters.sqlite import SqliteJournal
+from steersman.contracts.config import Config, Role
 from steersman.errors import JournalError, StoreBroken, UserError
 from steersman.kernel.canonical import canonical
 from steersman.kernel.replay import Bad
 from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Kept
-from steersman.runtime.audit import anchor, audited, decisions, export, prune, replay, tape, verify
+from steersman.runtime.audit import (
+    anchor,
+    audited,
+    decisions,
+    export,
+    known_runs,
+    prune,
+    replay,
+    tape,
+    verify,
+)
 from steersman.runtime.audit.verifying import UNANCHORED
 from steersman.runtime.bridge import Bridge
-from steersman.runtime.start import fork
+from steersman.runtime.start import Order, fork
 from steersman.testing.memory import MemoryJournal
-from steersman.testing.tapes import PERSON, anchored, calm_world, voyage
+from steersman.testing.tapes import CREW, PERSON, anchored, calm_world, voyage
 
 
 @pytest.fixture
@@ -98,6 +109,72 @@ def test_vanished(world, head):
     verdict = audited(world, head.run)
     assert not verdict.ok
     assert verdict.first_bad == 1
+
+
+@pytest.mark.parametrize("tables", [("head",), ("head", "entry"), ("head", "entry", "snapshot")])
+def test_known(world, head, tables):
+    """A run counts among those to verify while a row or a genuine anchor is left of it; one that never was does not."""
+    for table in tables:
+        change(world, f"DELETE FROM {table}")  # noqa: S608  a constant
+    world.anchors["file"].path.open("a").write('{"run":"forged","seq":1,"hash":"","at":1}\n')
+    assert known_runs(world) == [head.run]
+    assert not audited(world, head.run).ok
+
+
+def test_snapshot_alone(world, head):
+    """A snapshot without a tape is a finding even where no anchor remembers the run."""
+    for sql in ("DELETE FROM entry", "DELETE FROM head"):
+        change(world, sql)
+    assert not verify(world.journal, world.machines, head.run).ok
+
+
+# ── gates ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def asked(world):
+    """A world with a run that waits for an approval."""
+    run = asyncio.run(_asking(Bridge(world)))
+    assert len(world.journal.gates(run)) == 1
+    assert audited(world, run).ok
+    return world, run
+
+
+async def _asking(bridge):
+    config = Config(roles={name: Role(agent="fake") for name in CREW})
+    driver, lock, live = await bridge.start(Order(MACHINE.name, "Mend the rudder", PERSON, config))
+    await driver.drive(live.run, held=lock, live=live)
+    return live.run
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("DELETE FROM gate", "its row is missing"),
+        ("UPDATE gate SET answer='approve', person='Mallory'", "an answer that nobody has sent"),
+        ("UPDATE gate SET person='Mallory'", "an answer that nobody has sent"),
+        ("UPDATE gate SET digest='x'", "does not say what the tape gives: digest"),
+        ("UPDATE gate SET body=json_set(body, '$.choices', json('[\"yes\"]'))", "tape gives: choices"),
+        ("UPDATE gate SET body=json_set(body, '$.shown', json('{\"a\":1}'))", "tape gives: shown"),
+        ("UPDATE gate SET id=id||'9', body=json_set(body, '$.id', 'g')", "which is not open on tape"),
+        ("UPDATE gate SET body='{'", "a gate row cannot be read"),
+    ],
+)
+def test_gate_rows(asked, sql, words):
+    """A gate row that was dropped, changed or answered by hand is a finding."""
+    world, run = asked
+    change(world, sql)
+    verdict = audited(world, run)
+    assert not verdict.ok
+    assert words in " ".join(verdict.problems)
+
+
+def test_answered_gate(asked):
+    """An answer that was sent and is not taken yet fits."""
+    world, run = asked
+    gate = world.journal.gates(run)[0]
+    world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
+    assert audited(world, run).ok
 
 
 # ── what cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────

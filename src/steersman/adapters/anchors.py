@@ -16,6 +16,7 @@ from steersman.kernel.canonical import canonical
 from steersman.ports.anchors import Anchor, Kept
 
 SECONDS = 60
+REFS = "refs/steersman/anchors/"
 Line = tuple[int, bytes, Anchor]  # number, as it is in the file, as it is read
 
 
@@ -44,14 +45,20 @@ class FileAnchors:
         self.keep(run, seq, hash_, at)
 
     def kept(self, run: str) -> Kept:
+        lines, blanks = self._lines()
+        return _judged(self.key, lines.get(run, ()), blanks, str(self.path))
+
+    def runs(self) -> Iterable[str]:
+        return tuple(self._lines()[0])
+
+    def _lines(self) -> tuple[dict[str, list[Line]], int]:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
-            return Kept()
+            return {}, 0
         if data != self._read[0]:  # whoever verifies every run reads the same file as often
             self._read = (data, *_by_run(data))
-        _, lines, blanks = self._read
-        return _judged(self.key, lines.get(run, ()), blanks, str(self.path))
+        return self._read[1:]
 
     def newest(self, run: str) -> Anchor | None:
         """The anchor of a run that says most."""
@@ -78,6 +85,13 @@ class GitAnchors:
             return Kept()
         lines, blanks = _by_run(answer.out) if answer.code == 0 else ({}, 0)
         return _judged(self.key, lines.get(run, ()), blanks, _ref(run))
+
+    def runs(self) -> Iterable[str]:
+        try:
+            answer = self._git.call("for-each-ref", "--format=%(refname)", REFS)
+        except WorkspaceError:
+            return ()
+        return tuple(line.removeprefix(REFS) for line in answer.out.decode().splitlines())
 
 
 class CommandAnchors:
@@ -113,6 +127,9 @@ class CommandAnchors:
     def kept(self, run: str) -> Kept:  # noqa: ARG002  what was handed over is elsewhere
         return Kept()
 
+    def runs(self) -> Iterable[str]:
+        return ()
+
 
 def _by_run(data: bytes) -> tuple[dict[str, list[Line]], int]:
     found: dict[str, list[Line]] = {}
@@ -139,7 +156,7 @@ def _judged(key: AnchorKey, lines: Iterable[Line], blanks: int, where: str) -> K
 
 
 def _ref(run: str) -> str:
-    return f"refs/steersman/anchors/{checked_name('run', run)}"
+    return f"{REFS}{checked_name('run', run)}"
 
 
 def _ends_well(fd: int) -> bool:

@@ -1,5 +1,6 @@
 """The port to where anchors are kept: outside the store, signed, so that a cut or rewritten tape is noticed."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -33,4 +34,8 @@ class Anchors(Protocol):
 
     def kept(self, run: str) -> Kept:
         """What is kept here of a run; a place that only takes has nothing."""
+        ...
+
+    def runs(self) -> Iterable[str]:
+        """The runs that something is kept of here, genuine or not."""
         ...

@@ -156,6 +156,10 @@ class MemoryJournal:
         with self._lock:
             return list(islice((r for r in sorted(self._heads) if r.startswith(prefix)), 20))
 
+    def traces(self) -> list[str]:
+        with self._lock:
+            return sorted({*self._heads, *self._rows, *self._snapshots})
+
     def children(self, run: str) -> list[Head]:
         with self._lock:
             found = [h for h in self._heads.values() if run and h.parent == run]

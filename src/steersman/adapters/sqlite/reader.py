@@ -50,11 +50,11 @@ class SqliteReader:
 
     def gates(self, run: str | None = None) -> list[Gate]:
         where, values = ("WHERE run=?", (run,)) if run else ("", ())
-        sql = f"SELECT body, answer, person FROM gate {where} ORDER BY id"  # noqa: S608  two constants
+        sql = f"SELECT body, digest, answer, person FROM gate {where} ORDER BY id"  # noqa: S608  two constants
         return [_gate(*row) for row in self._query(sql, values)]
 
     def gate(self, gate: str) -> Gate | None:
-        rows = self._query("SELECT body, answer, person FROM gate WHERE id=?", (gate,))
+        rows = self._query("SELECT body, digest, answer, person FROM gate WHERE id=?", (gate,))
         return _gate(*rows[0]) if rows else None
 
     def head(self, run: str) -> Head | None:
@@ -69,6 +69,10 @@ class SqliteReader:
     def matching(self, prefix: str) -> list[str]:
         sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
         return [row[0] for row in self._query(sql, (prefix, prefix + "\U0010ffff"))]
+
+    def traces(self) -> list[str]:
+        sql = "SELECT run FROM head UNION SELECT run FROM entry UNION SELECT run FROM snapshot ORDER BY 1"
+        return [str(row[0]) for row in self._query(sql)]
 
     def children(self, run: str) -> list[Head]:
         sql = f"SELECT {COLUMNS} FROM head WHERE parent=? ORDER BY created, run"  # noqa: S608  a constant
@@ -162,8 +166,9 @@ def _head(row: tuple[Any, ...]) -> Head:
     return Head(*row[:10], _hex(row[10]), *row[11:])
 
 
-def _gate(body: bytes, answer: str, person: str) -> Gate:
-    return msgspec.structs.replace(_read(body, type=Gate), answer=answer, person=person)
+def _gate(body: bytes, digest: str, answer: str, person: str) -> Gate:
+    """The columns count: an answer is held against them."""
+    return msgspec.structs.replace(_read(body, type=Gate), digest=digest, answer=answer, person=person)
 
 
 def _hex(value: Any) -> str:

@@ -76,14 +76,26 @@ def _line(e: Any, hash_: str) -> str:
 @click.argument("run", required=False)
 def verify(deck: Deck, *, run: str | None) -> int:
     """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run) against each other."""
-    from steersman.runtime.audit import audited
+    from steersman.runtime.audit import audited, known_runs
 
-    runs = [_found(deck, run)] if run else [h.run for h in deck.bridge.world.journal.heads(limit=1_000_000)]
-    verdicts = [audited(deck.bridge.world, name) for name in sorted(runs)]
+    known = known_runs(deck.bridge.world)
+    runs = [_among(known, run)] if run else known
+    verdicts = [audited(deck.bridge.world, name) for name in runs]
     deck.tell(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _told(deck, verdict)
     return DONE if all(v.ok for v in verdicts) else STORE
+
+
+def _among(known: list[str], prefix: str) -> str:
+    """Like finding a run, but among those whose head row is gone, too."""
+    found = [prefix] if prefix in known else [r for r in known if r.startswith(prefix)]
+    found = [r for r in found if "." not in r] or found
+    if not found:
+        raise UserError(f"there is no run {prefix!r}: see `steersman runs --all`")
+    if len(found) > 1:
+        raise UserError(f"{prefix!r} could be {', '.join(found[:20])}: write more of it")
+    return found[0]
 
 
 def _told(deck: Deck, v: "Verdict") -> None:

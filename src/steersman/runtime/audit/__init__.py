@@ -3,7 +3,7 @@
 **Invariant:** reading changes nothing; only `prune` appends, one entry, and drops texts with it.
 """
 
-from steersman.runtime.audit.anchoring import anchor, kept_anchors
+from steersman.runtime.audit.anchoring import anchor, kept_anchors, known_runs
 from steersman.runtime.audit.exporting import export
 from steersman.runtime.audit.pruning import prune
 from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
@@ -18,6 +18,7 @@ __all__ = [
     "decisions",
     "export",
     "kept_anchors",
+    "known_runs",
     "prune",
     "replay",
     "tape",

@@ -32,6 +32,13 @@ def kept_anchors(world: World, run: str) -> Kept:
     return Kept(tuple(genuine), tuple(d for k in said for d in k.doubts), sum(k.blanks for k in said))
 
 
+def known_runs(world: World) -> list[str]:
+    """Every run there is or was: what the store has any trace of, and what a genuine anchor names."""
+    traces = set(world.journal.traces())
+    named = {run for place in world.anchors.values() for run in place.runs()} - traces
+    return sorted(traces | {run for run in named if kept_anchors(world, run).genuine})
+
+
 class Vouched:
     """The anchors of a run while its tape goes by."""
 

@@ -18,6 +18,7 @@ from steersman.kernel.tape import Entry, read
 from steersman.ports.anchors import Kept
 from steersman.ports.journal import Head, Journal
 from steersman.runtime.audit.anchoring import Vouched, kept_anchors
+from steersman.runtime.audit.gates import compare_gates
 from steersman.runtime.audit.heads import compare_head
 from steersman.runtime.audit.texts import Texts
 from steersman.runtime.audit.verdict import Findings, Verdict
@@ -38,7 +39,7 @@ def audited(world: World, run: str) -> Verdict:
 def verify(
     journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept | None = None
 ) -> Verdict:
-    """Holds chain, state, seals, snapshot, head, payloads, definitions and anchors against each other."""
+    """Holds chain, state, seals, snapshot, head, gates, payloads, definitions and anchors against each other."""
     for _ in range(TRIES):
         audit = _Audit(journal, machines, run, anchors or Kept())
         verdict = audit.verdict()
@@ -67,7 +68,8 @@ class _Audit:
         kept = self.found.read("the snapshot row", lambda: self.journal.snapshot(self.run))
         head: Head | None = self.found.read("the head row", lambda: self.journal.head(self.run))
         last = self._walk(head, kept)
-        if last is None and head is None and not self.found.count and not self.anchors.genuine:
+        nothing = last is None and head is None and kept is None
+        if nothing and not self.found.count and not self.anchors.genuine:
             raise UserError(f"there is no run {self.run}: see `steersman runs --all`")
         if last is not None:
             self._ends(head, last, kept)
@@ -188,8 +190,14 @@ class _Audit:
     # ── what is derived from them ───────────────────────────────────────────────────────────────────────────────────
 
     def _ends(self, head: Head | None, last: Snapshot, kept: Any) -> None:
-        now = self.found.read("the head row", lambda: self.journal.head(self.run))
+        gates = self.found.read("a gate row", lambda: self.journal.gates(self.run))
+        said = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
+        now = self.found.read("the head row", lambda: self.journal.head(self.run))  # after what moves with it
         self.moved = now != head
+        if self.moved:
+            self.found.unseen.append("whether its gates fit: it moved on while it was read")
+        elif gates is not None and said is not None:
+            compare_gates(last, gates, said, self.found)
         if head is not None:
             self._head(head, last)
         else:
