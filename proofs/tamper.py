@@ -7,10 +7,7 @@ its neighbour, doubled, preceded by an invented one, each also with everything a
 tail is cut at every length. Without an anchor the proof counts what cannot be found, and holds verify to saying so.
 """
 
-import argparse
-import json
 import multiprocessing
-import platform
 import random
 import sys
 import tempfile
@@ -21,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from figures import main, stamp
 from ship import Ship
 from tampering import PATTERNS, Case, cases, cut_and_forge, forge
 
-from steersman import __version__
 from steersman.kernel.tape import Entry, sealed
 from steersman.ports.anchors import Kept
 from steersman.runtime.audit.verifying import UNANCHORED
@@ -58,17 +55,10 @@ def prove(quick: bool) -> dict[str, Any]:
     return {
         "proof": "tamper",
         "ok": ok,
-        "quick": quick,
-        "seed": SEED,
+        **stamp(quick, SEED),
         "patterns": [f"0x{p:02x}" for p in PATTERNS],
         **total,
         "seconds": round(time.monotonic() - began),
-        "date": time.strftime("%Y-%m-%d"),
-        "versions": {
-            "steersman": __version__,
-            "python": platform.python_version(),
-            "sqlite": apsw.sqlite_lib_version(),
-        },
         "not_tried": list(NOT_TRIED),
     }
 
@@ -194,16 +184,5 @@ def told(result: dict[str, Any]) -> list[str]:
     return [*lines, *(f"    cannot be seen: {words}" for words in UNANCHORED), *result["misses"]]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="a seeded sample instead of everything")
-    quick = parser.parse_args().quick
-    result = prove(quick)
-    print("\n".join(told(result)))
-    if not quick:
-        Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n")
-    return 0 if result["ok"] else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__name__))
