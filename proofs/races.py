@@ -413,21 +413,18 @@ def fairness(folder: Path, busy: tuple[Any, Any], writes: int) -> dict[str, Any]
 
     Nobody can go before a commit under way is done, and a control beside it writes as often to a store that nobody
     else uses. A disk that keeps one commit for long, or a machine that keeps the control waiting, says nothing about
-    turns: the measurement is taken again, and what was disturbed is kept in the figures.
+    turns: the measurement is taken again, the calmest counts, and the disturbed ones are kept in the figures.
     """
     tries = []
     for n in range(TRIES):
         tries.append(_measured(folder / str(n), busy, writes))
         if _calm(tries[-1]):
             break
-    last = tries[-1]
-    bad = last.get("error") or last["p99"] >= P99_MS or last["most"] >= MOST_MS
-    return {
-        "writes": writes,
-        **last,
-        "disturbed": tries[:-1],
-        "faults": [f"waited too long: {last}"] if bad else [],
-    }
+    best = min(tries, key=lambda t: (not _calm(t), t["control"]["p99"]))
+    others = [t for t in tries if t is not best]
+    bad = best.get("error") or best["p99"] >= P99_MS or best["most"] >= MOST_MS
+    faults = [f"waited too long: {best}"] if bad else []
+    return {"writes": writes, **best, "calm": _calm(best), "disturbed": others, "faults": faults}
 
 
 def _calm(told: dict[str, Any]) -> bool:
