@@ -37,11 +37,12 @@ def test_a_raise_is_upwards(parked: tuple[Project, str]) -> None:
     assert project.entries(run) == before
 
 
-def test_a_raise_of_something_else_asks_again(parked: tuple[Project, str]) -> None:
-    """More tokens do not help where turns are used up: the gate opens again."""
+def test_a_raise_of_something_without_a_limit_is_refused(parked: tuple[Project, str]) -> None:
+    """Tokens have no limit here, so more of them would bind nothing; the gate stays open for turns."""
     project, run = parked
-    again = project.call("answer", run, "raise", "--tokens", "1000000")
-    assert again.code == 3, again
+    other = project.call("answer", run, "raise", "--tokens", "1000000")
+    assert other.code == 2, other
+    assert "no limit on tokens" in other.err
     assert project.call("answer", run, "raise", "--turns", "9").code == 0
 
 
