@@ -331,13 +331,14 @@ class _Drive:
     async def _part(self, item_id: str, key: str, facts: Any, kept: "asyncio.Future[None]") -> None:
         item = self.live.snapshot.items.get(item_id)
         problem = untapeable(facts)
-        if problem is not None:
-            kept.set_exception(ValueError(f"part {key}: {problem}"))
-            return
-        if item is not None:
+        if item is not None and problem is None:
             more = structs.replace(item, parts={**item.parts, key: facts})
             await self.moves.note(Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts)
-        if not kept.done():
+        if kept.done():
+            return  # its effect was stopped meanwhile
+        if problem is not None:
+            kept.set_exception(ValueError(f"part {key}: {problem}"))
+        else:
             kept.set_result(None)
 
     async def _finish(self, item: Item, result: Any, took: int) -> None:
