@@ -1,6 +1,7 @@
 """Driving: what effects bring back, what breaks, what comes late, and many runs at once."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 from toys import ERRAND, Facts, begun, driven, kinds, played, tape, until, well, world_of
 
 from steersman.adapters.sqlite import SqliteJournal
-from steersman.errors import StaleError, StoreBroken, StoreFull, UserError
+from steersman.errors import DefinitionError, StaleError, StoreBroken, StoreFull, UserError
 from steersman.kernel.replay import decision_hash
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Busy, Driver
@@ -80,6 +81,21 @@ def test_facts_of_another_type(tmp_path, facts):
     world = world_of(tmp_path, brings(facts))
     head = played(world)
     assert (head.state, tape(world, head.run)[-2].event) == ("lost", "errand_failed")
+
+
+def test_facts_that_cannot_say_that_they_broke(tmp_path):
+    """A machine whose facts have no defaults is told so, by name, when one of its effects breaks."""
+    strict = msgspec.defstruct("Strict", [("n", int)], frozen=True)
+    out = replace(ERRAND.jobs["run_errand"], returns=strict)
+    machine = replace(ERRAND, jobs={"run_errand": out})
+    world = world_of(tmp_path, brings(ValueError("no")))
+    world.machines["errand"] = machine
+    try:
+        with pytest.raises(DefinitionError, match=r"errand: run_errand broke .*: give Strict defaults"):
+            played(world)
+    finally:
+        world.machines["errand"] = ERRAND
+    assert world.locks.held == {}
 
 
 def test_text_of_a_broken_effect_is_not_in_the_entry(tmp_path):

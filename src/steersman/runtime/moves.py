@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from steersman.errors import OverBudget
+from steersman.errors import DefinitionError, OverBudget
 from steersman.kernel.canonical import unacceptable
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.machine import Machine
@@ -168,7 +168,11 @@ class Moves:
             error = ValueError(problem)
         ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
         given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
-        return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
+        try:
+            return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
+        except TypeError as without:
+            told = f"{self.live.machine.name}: {item.job} broke ({error}), and its facts cannot say so"
+            raise DefinitionError(f"{told}: give {returns.__name__} defaults") from without
 
     def _reserve(self, done: Advance) -> tuple[Spend, ...]:
         planned = [i for s in done.entries for i in s.entry.planned if i.kind == "effect" and not i.held]
