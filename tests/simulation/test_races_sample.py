@@ -1,5 +1,6 @@
 """Several processes on one store, for a few rounds; the proof takes hundreds."""
 
+import fairness
 import kill
 import races
 from crossing import sea
@@ -23,7 +24,7 @@ def test_a_stopped_owner_that_wakes_up():
 def test_nobody_is_starved():
     """An occasional writer beside two saturated ones is served while they go on; the proof measures how soon."""
     with sea("turns") as folder:
-        told = races._measured(folder / "turns", (races._alone, races._together), 60)
+        told = fairness.measured(folder / "turns", (fairness.alone, fairness.together), 60)
     assert "error" not in told
     assert told["p50"] < 200
 
