@@ -9,8 +9,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from steersman.adapters.cgroups import fences_here
+from steersman.adapters.keeper import lives
+
 EFFECT = "STEERSMAN_EFFECT"
 CALL = "STEERSMAN_CALL"  # one execution: two at once may serve the same effect
+KEEPER = "STEERSMAN_KEEPER"  # on the process that has a program and all it starts below it
 
 
 class Process(NamedTuple):
@@ -21,6 +25,7 @@ class Process(NamedTuple):
     session: int
     effect: str
     call: str
+    keeps: bool
 
 
 def below(prefix: str) -> Callable[[Process], bool]:
@@ -51,14 +56,18 @@ def others() -> Iterator[Process]:
     yield from processes.values()
 
 
-def effect_here() -> str:
-    """The effect that this process or one of its ancestors was started for; a cleared environment does not hide it."""
+def effects_here() -> tuple[str, ...]:
+    """Every effect that this process was started for, as its environment, its ancestors' and its control group say.
+
+    All of them: a cleared environment does not hide the true one, and a made-up one does not stand before it.
+    """
     processes = {process.pid: process for process in _processes()}
     pid = os.getpid()
-    found = os.environ.get(EFFECT, "")
-    while not found and (process := processes.pop(pid, None)) is not None:
-        found, pid = process.effect, process.parent
-    return found
+    found = [os.environ.get(EFFECT, ""), *fences_here()]
+    while (process := processes.pop(pid, None)) is not None:
+        found.append(process.effect)
+        pid = process.parent
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _processes() -> Iterator[Process]:
@@ -72,19 +81,27 @@ def _from_proc() -> Iterator[Process]:
                 state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
         except (OSError, ValueError):
             continue
-        if state not in b"ZX":  # a zombie is dead, only not reaped yet
-            effect, call = _marks(_environment(name))
-            yield Process(int(name), int(parent), int(session), effect, call)
+        if state not in b"ZX" or lives(int(name)):
+            yield Process(int(name), int(parent), int(session), *_marks(_environment(name)))
 
 
 def _environment(name: str) -> dict[str, str]:
     """What a process was started with; nothing where the system does not let us look."""
+    content = _read(f"/proc/{name}/environ")
+    if not content:  # when its first thread has ended, the others still know
+        with contextlib.suppress(OSError):
+            threads = (f"/proc/{name}/task/{thread}/environ" for thread in os.listdir(f"/proc/{name}/task"))
+            content = next(filter(None, map(_read, threads)), b"")
+    pairs = (pair.partition("=") for pair in os.fsdecode(content).split("\0"))
+    return {name: value for name, _, value in pairs}
+
+
+def _read(path: str) -> bytes:
     try:
-        with open(f"/proc/{name}/environ", "rb") as file:
-            pairs = os.fsdecode(file.read()).split("\0")
+        with open(path, "rb") as file:
+            return file.read()
     except OSError:
-        return {}
-    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+        return b""
 
 
 def _from_psutil() -> Iterator[Process]:
@@ -100,5 +117,5 @@ def _from_psutil() -> Iterator[Process]:
             yield Process(process.pid, process.ppid(), os.getsid(process.pid), *_marks(environment))
 
 
-def _marks(environment: Mapping[str, str]) -> tuple[str, str]:
-    return environment.get(EFFECT, ""), environment.get(CALL, "")
+def _marks(environment: Mapping[str, str]) -> tuple[str, str, bool]:
+    return environment.get(EFFECT, ""), environment.get(CALL, ""), KEEPER in environment

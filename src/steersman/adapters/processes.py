@@ -1,30 +1,40 @@
-"""Starts programs under an effect id and stops everything that carries it.
+"""Starts programs under an effect id and stops everything that comes of them.
 
-Each child gets STEERSMAN_EFFECT=<effect> and inherits it to its own children, so that what a run started is found
-again by any later process, also when it left its group and its parent behind.
-**Invariant:** argv only, no shell; every child started here is reaped; this process and its ancestors are never
-stopped. A program that leaves the session, its parent and its environment behind at once is only held by a sandbox.
+Each program gets STEERSMAN_EFFECT=<effect>. What it starts is found below its keeper, in its control group, by that
+mark and by its session: whichever of these it leaves, it does not leave all.
+**Invariant:** argv only, no shell; everything started here is reaped; this process and its ancestors are never stopped.
+What kills its keeper and then leaves session and environment behind is held by a control group or a sandbox alone.
 """
 
 import asyncio
 import contextlib
 import os
 import secrets
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Literal, NamedTuple, TypeVar
 
-from steersman.adapters.process_table import CALL, EFFECT, Process, below, others, tree
+from steersman.adapters.child import Child, start
+from steersman.adapters.deadlines import Clocks, Expired, clocks_of, watch
+from steersman.adapters.keeper import GRACE
+from steersman.adapters.sinks import Lines, Listener, Pulse, Sink
+from steersman.adapters.sweep import alive, stop_tree, stopping
+
+__all__ = ["Clocks", "Executed", "Expired", "alive", "execute", "stop_tree"]
 
 OUTPUT_CAP = 256 * 1024
-GRACE = 1.0
-_STEP = 0.02
+LINE_CAP = 1024 * 1024
+
+Cause = Literal["", "not_found", "permission", "other"]
+T = TypeVar("T")
 
 
 class Executed(NamedTuple):
-    """What happened: `exit_code` is None when it could not start (`reason` says why), negative for a signal."""
+    """What happened: `exit_code` is None when it could not start (`reason` says why), negative for a signal.
+
+    A program that was stopped may still have ended with 0 and a success on its lips: `expired` and `stopped` come first.
+    """
 
     exit_code: int | None
     output: bytes
@@ -32,82 +42,119 @@ class Executed(NamedTuple):
     micros: int
     reason: str = ""
     errors: bytes = b""  # standard error, when it was asked for apart
-
-
-def alive(effect_prefix: str) -> list[int]:
-    """The processes that work for this effect, or for every effect below it (`<run>:` finds a whole run)."""
-    wanted = below(effect_prefix)
-    return sorted(process.pid for process in others() if wanted(process))
-
-
-def stop_tree(effect_prefix: str, grace: float) -> int:
-    """Stops what `alive` finds and all its children, asking first; returns how many it had to stop."""
-    wanted = below(effect_prefix)
-    stopped: set[int] = set()
-    for pause in _stopping(lambda: tree(wanted), grace, stopped):
-        time.sleep(pause)
-    return len(stopped)
+    expired: Expired = ""  # the clock that was over
+    stopped: bool = False  # `lines` had heard enough
+    cause: Cause = ""  # why it could not start, as a word
 
 
 async def execute(
     argv: Sequence[str],
     cwd: str | os.PathLike[str],
     env: Mapping[str, str],
-    seconds: float,
+    clocks: Clocks | float,
     effect: str,
-    stdin_bytes: bytes | None = None,
+    stdin_bytes: bytes | IO[bytes] | None = None,
     *,
     cap: int = OUTPUT_CAP,
     errors_apart: bool = False,
+    lines: Listener | None = None,
+    error_lines: Listener | None = None,
+    line_cap: int = LINE_CAP,
 ) -> Executed:
-    """Runs one program to its end, its timeout or our cancellation; nothing it started is alive afterwards."""
-    call = secrets.token_hex(8)
-    marked = {**env, EFFECT: effect, CALL: call}
+    """Runs one program to its end, a clock's or our cancellation; nothing it started is alive afterwards.
+
+    `lines` gets each line of standard output without its newline, cut and marked beyond `line_cap`. When it returns
+    something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
+    program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
+    standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
+    """
     began = time.monotonic_ns()
-    with _stdin(stdin_bytes) as stdin:
-        sinks = [_Sink(cap) for _ in range(2 if errors_apart else 1)]
-        try:
-            child = await _start(argv, cwd, marked, stdin, sinks)
-        except (OSError, TypeError, ValueError) as error:
-            return Executed(
-                None, b"", timed_out=False, micros=_since(began), reason=_cannot_start(argv, cwd, error)
-            )
-        timed_out = await _to_its_end(child, seconds, call, sinks)
-    errors = sinks[1].value() if errors_apart else b""
-    return Executed(child.returncode, sinks[0].value(), timed_out, _since(began), errors=errors)
+    pulse = Pulse()
+    # With both streams in one pipe the first listener hears both.
+    heard = [
+        Lines(listener, line_cap, pulse) if listener is not None else None
+        for listener in (lines, error_lines)
+    ]
+    sinks = [Sink(cap, pulse, told) for told in heard][: 2 if errors_apart else 1]
+    try:
+        child, interrupted = await _uninterrupted(_start(argv, cwd, env, effect, stdin_bytes, sinks))
+    except (OSError, TypeError, ValueError) as error:
+        return _not_started(argv, cwd, error, began)
+    expired, exit_code, left = await _to_its_end(child, interrupted, clocks_of(clocks), sinks, pulse, heard)
+    if (why := child.why_not()) is not None and not expired:
+        return _not_started(argv, cwd, why, began)
+    if pulse.broken is not None:
+        raise pulse.broken
+    return Executed(
+        exit_code,
+        sinks[0].value(),
+        bool(expired),
+        _since(began),
+        reason=f"{left} of its processes could not be stopped" if left else "",
+        errors=sinks[1].value() if errors_apart else b"",
+        expired=expired,
+        stopped=pulse.enough.is_set() and not expired,
+    )
 
 
 async def _to_its_end(
-    child: asyncio.subprocess.Process, seconds: float, call: str, sinks: list["_Sink"]
-) -> bool:
-    """Waits, then leaves nothing behind, also when this task is cancelled meanwhile."""
-
-    def ours(process: Process) -> bool:
-        return process.call == call or process.session == child.pid
-
+    child: Child,
+    interrupted: asyncio.CancelledError | None,
+    clocks: Clocks,
+    sinks: list[Sink],
+    pulse: Pulse,
+    heard: Sequence[Lines | None],
+) -> tuple[Expired, int, int]:
+    """Waits, then leaves nothing behind, also when this task is cancelled meanwhile; a success is void then."""
+    ended = asyncio.ensure_future(child.ended())
+    expired: Expired = ""
+    by_itself = False
     try:
-        async with asyncio.timeout(seconds):
-            await child.wait()
-    except TimeoutError:
-        return True
-    else:
-        return False
-    finally:
-        await _uninterrupted(_leave_nothing(child, ours, sinks))
+        if interrupted is None:
+            expired = await watch(ended, clocks, pulse)
+            by_itself = not expired and not pulse.enough.is_set()
+    except asyncio.CancelledError as error:
+        interrupted = error
+    ended.cancel()
+    if not by_itself:
+        child.ask()
+        for told in filter(None, heard):
+            told.hush()
+    (exit_code, left), again = await _surely(lambda: _leave_nothing(child, sinks))
+    if (cancelled := interrupted or again) is not None:
+        raise cancelled
+    for told in filter(None, heard):
+        told.end()
+    return expired, exit_code, left
 
 
-async def _leave_nothing(
-    child: asyncio.subprocess.Process, ours: Callable[[Process], bool], sinks: list["_Sink"]
-) -> None:
-    for pause in _stopping(lambda: tree(ours), GRACE, set()):
+async def _leave_nothing(child: Child, sinks: list[Sink]) -> tuple[int, int]:
+    """Stops and reaps all of it: how it ended, and how many could not be stopped."""
+    left: set[int] = set()
+    for pause in stopping(child.left, child.kill_group, GRACE, set()):
         await asyncio.sleep(pause)
-    await child.wait()
+    exit_code = await child.gone()
+    if exit_code < 0:  # its keeper may have been killed: what was below it is elsewhere
+        orphans: set[int] = set()
+        for pause in stopping(child.left, child.kill_group, GRACE, orphans):
+            await asyncio.sleep(pause)
+        _reap(orphans)
+        left = child.left() if orphans else set()
     for sink in sinks:
-        await sink.closed()
+        await sink.closed(GRACE)
+    await child.closed(GRACE)
+    return exit_code, len(left)
 
 
-async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Finishes `work` whatever happens to this task; a cancellation in the meantime is raised afterwards."""
+def _reap(orphans: set[int]) -> None:
+    """Reaps those that have become our own children: that is who a system without an `init` gives them to."""
+    for pid in orphans:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+async def _uninterrupted(work: Coroutine[None, None, T]) -> tuple[T, asyncio.CancelledError | None]:
+    """Finishes `work` whatever happens to this task; a cancellation in the meantime comes back beside its result."""
     task = asyncio.ensure_future(work)
     interrupted: asyncio.CancelledError | None = None
     while not task.done():
@@ -115,23 +162,36 @@ async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.shield(task)
         except asyncio.CancelledError as error:
             interrupted = error
-    if interrupted is not None:
+    if interrupted is not None and not task.cancelled() and task.exception() is not None:
         raise interrupted
+    return task.result(), interrupted
+
+
+async def _surely(make: Callable[[], Coroutine[None, None, T]]) -> tuple[T, asyncio.CancelledError | None]:
+    """The same for work that can be begun anew: a loop that comes to its end cancels every task there is, once."""
+    try:
+        return await _uninterrupted(make())
+    except asyncio.CancelledError as error:
+        result, _ = await _uninterrupted(make())
+        return result, error
 
 
 async def _start(
     argv: Sequence[str],
     cwd: str | os.PathLike[str],
     env: Mapping[str, str],
-    stdin: IO[bytes] | int,
-    sinks: list["_Sink"],
-) -> asyncio.subprocess.Process:
+    effect: str,
+    stdin_bytes: bytes | IO[bytes] | None,
+    sinks: list[Sink],
+) -> Child:
+    marks = (effect, secrets.token_hex(8))
     # Pipes of our own: asyncio's would tie the end of the program to the end of everyone who inherited them.
-    ends = [await sink.open() for sink in sinks]
+    ends: list[int] = []
     try:
-        return await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=env, stdin=stdin, stdout=ends[0], stderr=ends[-1], start_new_session=True
-        )
+        for sink in sinks:
+            ends.append(await sink.open())  # noqa: PERF401  what is open so far is closed below
+        with _stdin(stdin_bytes) as stdin:
+            return await start(argv, cwd, env, marks, (stdin, ends[0], ends[-1]))
     except BaseException:
         for sink in sinks:
             sink.close()
@@ -141,54 +201,11 @@ async def _start(
             os.close(end)
 
 
-class _Sink(asyncio.Protocol):
-    """Reads a pipe to its end and keeps the head and the tail of what came."""
-
-    def __init__(self, cap: int) -> None:
-        self._half = max(cap // 2 - 32, 0)  # room for the sentence in the middle
-        self._head, self._tail, self._lost = bytearray(), bytearray(), 0
-        self._ended = asyncio.Event()
-        self._transport: asyncio.ReadTransport | None = None
-
-    async def open(self) -> int:
-        """Starts reading and returns the end to write to."""
-        ours, theirs = os.pipe()
-        loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(ours, "rb", 0))
-        return theirs
-
-    def data_received(self, data: bytes) -> None:
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        if (over := len(self._tail) - self._half) > 0:
-            del self._tail[:over]
-            self._lost += over
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the name is the protocol's
-        self._ended.set()
-
-    async def closed(self) -> None:
-        """Waits for the end of the pipe, but not for a stranger who still holds it."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
-                await self._ended.wait()
-        self.close()
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def value(self) -> bytes:
-        gap = b"\n[... %d bytes left out ...]\n" % self._lost if self._lost else b""
-        return bytes(self._head) + gap + bytes(self._tail)
-
-
 @contextlib.contextmanager
-def _stdin(content: bytes | None) -> Iterator[IO[bytes] | int]:
-    """An unnamed file: a program that does not read its input cannot make us wait."""
-    if content is None:
-        yield asyncio.subprocess.DEVNULL
+def _stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
+    """Bytes as an unnamed file: a program that does not read its input cannot make us wait."""
+    if not isinstance(content, bytes):
+        yield asyncio.subprocess.DEVNULL if content is None else content
         return
     with tempfile.TemporaryFile() as file:
         file.write(content)
@@ -196,37 +213,23 @@ def _stdin(content: bytes | None) -> Iterator[IO[bytes] | int]:
         yield file
 
 
-def _cannot_start(argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception) -> str:
+def _not_started(argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception, began: int) -> Executed:
+    reason, cause = _cannot_start(argv, cwd, error)
+    return Executed(None, b"", timed_out=False, micros=_since(began), reason=reason, cause=cause)
+
+
+def _cannot_start(argv: Sequence[str], cwd: str | os.PathLike[str], error: Exception) -> tuple[str, Cause]:
     program = argv[0] if argv else "nothing"
-    if not os.path.isdir(cwd):
-        return f"cannot start {program}: the working directory {os.fspath(cwd)} is gone"
-    if isinstance(error, FileNotFoundError):
-        return f"cannot start {program}: it was not found; install it or correct PATH"
-    return f"cannot start {program}: {error}"
+    match error:
+        case _ if not os.path.isdir(cwd):
+            return f"cannot start {program}: the working directory {os.fspath(cwd)} is gone", "other"
+        case FileNotFoundError():
+            return f"cannot start {program}: it was not found; install it or correct PATH", "not_found"
+        case PermissionError():
+            return f"cannot start {program}: {error}; make it executable for this user", "permission"
+        case _:
+            return f"cannot start {program}: {error}", "other"
 
 
 def _since(began: int) -> int:
     return (time.monotonic_ns() - began) // 1000
-
-
-def _stopping(find: Callable[[], set[int]], grace: float, stopped: set[int]) -> Iterator[float]:
-    """Asks, waits, kills, and looks again until nothing is found; yields the pauses so that any caller can sleep."""
-    deadline = time.monotonic() + grace
-    asked: set[int] = set()
-    while (found := find()) and time.monotonic() < deadline:
-        _signal(found - asked, signal.SIGTERM)
-        asked |= found
-        yield _STEP
-    stopped |= asked
-    for _ in range(200):  # a program that forks faster than we look is met again; an unkillable one is let go
-        if not (found := find()):
-            return
-        _signal(found, signal.SIGKILL)
-        stopped |= found
-        yield _STEP
-
-
-def _signal(pids: set[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)

@@ -1,0 +1,228 @@
+"""The small process between steersman and a program: whatever the program starts stays below it and is reaped by it.
+
+Run as a script, without the rest of the package: `keeper.py OWNER SPEC STATUS`. It is a child subreaper, so that a
+process that forks twice, leaves its session and empties its environment is still its descendant. It ends when nothing
+is left below it, the way the program ended; when its owner dies first, it stops everything below it.
+**Invariant:** starts one program; reads and writes nothing of what that program reads and writes. Imports next to
+nothing: every program waits for its start (`signal`, `contextlib` and `typing` alone would double it).
+"""
+# ruff: noqa: SIM105  for the same reason
+
+import _signal as signal  # type: ignore[import-not-found]  # what `signal` dresses up
+import os
+import sys
+import time
+
+GRACE = 1.0
+_STEP = 0.02
+_BURST = 64
+_SUBREAPER, _DEATH_SIGNAL = 36, 1  # PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
+
+
+def descendants(pid: int) -> set[int]:
+    """Every living process below this one."""
+    found: set[int] = set()
+    ahead = _children(pid)
+    while ahead:
+        child = ahead.pop()
+        if child not in found:
+            found.add(child)
+            ahead += _children(child)
+    return {child for child in found if lives(child)}
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += map(int, file.read().split())
+    except OSError:
+        pass  # it has ended meanwhile
+    return children
+
+
+def lives(pid: int) -> bool:
+    """A zombie is dead, only not reaped yet; one whose first thread alone has ended is not dead."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+        return state not in b"ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
+    except (OSError, IndexError):
+        return False
+
+
+def send(pids: set[int], number: int) -> None:
+    """A signal to each that is still there."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def write(path: bytes, content: bytes) -> None:
+    """What the system takes or refuses; where there is no such file none is made."""
+    try:
+        file = os.open(path, os.O_WRONLY)
+        try:
+            os.write(file, content)
+        finally:
+            os.close(file)
+    except OSError:
+        pass
+
+
+def pack(argv: list[bytes], groups: list[bytes], env: list[bytes]) -> bytes:
+    """What a keeper is told, as bytes; none of it can hold a NUL."""
+    return b"\0".join([b"%d" % len(argv), *argv, b"%d" % len(groups), *groups, *env])
+
+
+def _unpack(packed: bytes) -> tuple[list[bytes], list[bytes], dict[bytes, bytes]]:
+    fields = iter(packed.split(b"\0"))
+    argv = [next(fields) for _ in range(int(next(fields)))]
+    groups = [next(fields) for _ in range(int(next(fields)))]
+    pairs = (pair.partition(b"=") for pair in fields if pair)
+    return argv, groups, {name: value for name, _, value in pairs}
+
+
+class Keeper:
+    """Keeps one program."""
+
+    def __init__(self, owner: int, argv: list[bytes], groups: list[bytes], env: dict[bytes, bytes]) -> None:
+        self._owner, self._argv, self._groups, self._env = owner, argv, groups, env
+        self._killing_since: float | None = None  # or when its owner died
+        self._killed: set[int] = set()
+
+    def keep(self, status: int) -> None:
+        """Starts the program, says so or why not, and ends when nothing is left below."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        _control(_SUBREAPER, 1)
+        _control(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != self._owner:
+            os._exit(1)  # it died before it could be watched
+        program, error = self._start()
+        os.write(status, b"e%d" % error if error else b"p%d" % program)
+        _let_go_of_the_streams()
+        self._end(self._wait(program, status))
+
+    def _start(self) -> tuple[int, int]:
+        told, tell = os.pipe()  # closed by exec: nothing to read means that it has worked
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become()
+            except OSError as error:
+                os.write(tell, b"%d" % (error.errno or 0))
+            finally:
+                os._exit(127)
+        os.close(tell)
+        why = os.read(told, 16)
+        os.close(told)
+        return pid, int(why or b"0")
+
+    def _become(self) -> None:
+        os.setsid()
+        for group in self._groups:
+            write(group + b"/cgroup.procs", b"0")
+        _control(_DEATH_SIGNAL, signal.SIGKILL)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores them
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606  no shell on purpose
+
+    def _wait(self, program: int, status: int) -> int:
+        """Reaps whoever ends below; returns how the program ended once nobody is left."""
+        how = 0
+        while True:
+            try:
+                pid, code = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return how
+            if pid == program:
+                how = code
+                os.close(status)  # tells the owner; others may be left
+            elif pid == 0:
+                self._pause()
+
+    def _pause(self) -> None:
+        """Until somebody has ended or the owner is gone; stops what is left then."""
+        if self._killing_since is None:
+            if signal.sigwait({signal.SIGCHLD, signal.SIGTERM}) == signal.SIGTERM:
+                self._killing_since = time.monotonic()
+                send(descendants(os.getpid()), signal.SIGTERM)
+            return
+        if time.monotonic() - self._killing_since > GRACE:
+            self._kill()
+        signal.sigtimedwait({signal.SIGCHLD}, _STEP)
+
+    def _kill(self) -> None:
+        for group in self._groups:
+            write(group + b"/cgroup.kill", b"1")
+        for _ in range(_BURST):  # who forks and ends at once is met by looking again at once
+            new = descendants(os.getpid()) - self._killed
+            if not new:
+                break
+            send(new, signal.SIGKILL)
+            self._killed |= new
+        self._killed.clear()  # a number may come back
+
+    def _end(self, how: int) -> None:
+        if self._killing_since is not None:
+            self._take_away()
+        if os.WIFSIGNALED(how):
+            _die_of(os.WTERMSIG(how))
+        os._exit(os.WEXITSTATUS(how))
+
+    def _take_away(self) -> None:
+        for _ in range(20):  # the dead leave a group a moment after they have left everything else
+            for group in filter(os.path.isdir, self._groups):
+                try:
+                    os.rmdir(group)
+                except OSError:
+                    pass
+            if not any(map(os.path.isdir, self._groups)):
+                return
+            time.sleep(_STEP)
+
+
+def _die_of(number: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        signal.signal(number, signal.SIG_DFL)
+    except OSError:
+        pass  # SIGKILL has no other way to act
+    os.kill(os.getpid(), number)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os._exit(128 + number)
+
+
+def _let_go_of_the_streams() -> None:
+    """Who reads the program's output waits for its end, not for ours; the same for its folder."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+    os.chdir("/")
+
+
+def _control(option: int, value: int) -> None:
+    import ctypes
+
+    nothing = ctypes.c_ulong(0)
+    ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), nothing, nothing, nothing)
+
+
+def main() -> None:
+    """Reads what to start and keeps it."""
+    owner, spec, status = map(int, sys.argv[1:4])
+    os.set_inheritable(status, False)
+    with open(spec, "rb") as file:
+        packed = file.read()
+    Keeper(owner, *_unpack(packed)).keep(status)
+
+
+if __name__ == "__main__":
+    main()

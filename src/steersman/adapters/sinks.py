@@ -1,0 +1,124 @@
+"""Reads what a program writes: bounded, in whole lines where somebody listens, and never in its way.
+
+**Invariant:** memory is bounded by the caps whatever arrives; a listener that breaks stops the program, not the loop.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable
+
+Listener = Callable[[bytes], object]
+
+_GAP = b"\n[... %d bytes left out ...]\n"
+_CUT = b" [... %d bytes of this line left out ...]"
+
+
+class Pulse:
+    """When output last came, on any stream of one program, and whether somebody has heard enough."""
+
+    def __init__(self) -> None:
+        self.last: float | None = None
+        self.first = asyncio.Event()
+        self.enough = asyncio.Event()
+        self.broken: BaseException | None = None  # what a listener raised
+
+    def beat(self) -> None:
+        self.last = time.monotonic()
+        self.first.set()
+
+
+class Lines:
+    """Cuts a stream into lines for a listener; of a line beyond the cap the head is kept, and it is marked."""
+
+    def __init__(self, listener: Listener, cap: int, pulse: Pulse) -> None:
+        self._listener, self._cap, self._pulse = listener, cap, pulse
+        self._line, self._lost = bytearray(), 0
+        self._hushed = False
+
+    def feed(self, data: bytes) -> None:
+        """Tells every line that `data` completes, until the listener has heard enough."""
+        *complete, rest = data.split(b"\n")
+        for part in complete:
+            if self._hushed:
+                return
+            self._keep(part)
+            self._tell()
+        self._keep(rest)
+
+    def hush(self) -> None:
+        """From here on nothing is told: the program is being stopped, and what it says now is no success."""
+        self._hushed = True
+
+    def end(self) -> None:
+        """Tells the last line of a program that ended by itself, where it has no newline."""
+        if self._line and not self._hushed:
+            self._tell()
+
+    def _keep(self, part: bytes) -> None:
+        room = self._cap - len(self._line)
+        self._line += part[:room]
+        self._lost += max(len(part) - room, 0)
+
+    def _tell(self) -> None:
+        line = bytes(self._line) + (_CUT % self._lost if self._lost else b"")
+        self._line, self._lost = bytearray(), 0
+        try:
+            enough = self._listener(line)
+        except BaseException as error:  # raised again by whoever waits for the program
+            self._pulse.broken = enough = error
+        if enough:
+            self._hushed = True
+            self._pulse.enough.set()
+
+
+class Sink(asyncio.Protocol):
+    """Reads a pipe to its end and keeps the head and the tail of what came."""
+
+    def __init__(self, cap: int, pulse: Pulse, lines: Lines | None = None) -> None:
+        self._half = max(cap // 2 - 32, 0)  # room for the sentence in the middle
+        self._head, self._tail, self._lost = bytearray(), bytearray(), 0
+        self._pulse, self._lines = pulse, lines
+        self._ended = asyncio.Event()
+        self._transport: asyncio.ReadTransport | None = None
+
+    async def open(self) -> int:
+        """Starts reading and returns the end to write to."""
+        ours, theirs = os.pipe()
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(ours, "rb", 0))
+        return theirs
+
+    def data_received(self, data: bytes) -> None:
+        self._pulse.beat()
+        if self._lines is not None:
+            self._lines.feed(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if (over := len(self._tail) - self._half) > 0:
+            del self._tail[:over]
+            self._lost += over
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the name is the protocol's
+        self._ended.set()
+
+    async def ended(self) -> None:
+        """Waits for the end of the pipe."""
+        await self._ended.wait()
+
+    async def closed(self, patience: float) -> None:
+        """Waits for the end of the pipe, but not for a stranger who still holds it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._ended.wait()
+        self.close()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def value(self) -> bytes:
+        gap = _GAP % self._lost if self._lost else b""
+        return bytes(self._head) + gap + bytes(self._tail)

@@ -1,0 +1,41 @@
+"""A few of the hostile runs and of the vectors in a box; the proof takes them all."""
+
+import asyncio
+
+import caged
+import processes as proof
+import pytest
+
+from steersman.adapters.sandbox import probe
+
+QUICK = ("PRC-006", "PRC-019", "PRC-023", "PRC-024", "PRC-028", "PRC-030")
+
+
+def test_hostile_runs(tmp_path):
+    """Behind every fence there is here: no survivor, no zombie, no descriptor, hardly a byte, always a name."""
+    sandbox = probe("auto")
+    around = proof.fences(sandbox)
+    told = asyncio.run(proof.held(proof.cases(6, around), tmp_path, sandbox))
+    assert told["faults"] == []
+    assert (told["survivors"], told["zombies"], told["leaked_descriptors"]) == (0, 0, 0)
+    assert told["growth_kib"] < caged.GROWTH >> 10
+    assert sum(told["outcomes"].values()) == 6
+    assert "" not in told["outcomes"]
+
+
+def test_a_flood():
+    """Both streams at once are read to their end in bounded memory."""
+    told = asyncio.run(proof.flooded(0.02))
+    assert told["faults"] == []
+    assert told["bytes"] > 40_000_000
+
+
+def test_vectors_in_a_box():
+    """Each has its outcome; the store, the token and the tree are untouched by it."""
+    sandbox = probe("auto")
+    if not sandbox.isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {sandbox.why}")
+    with caged.scene("sample", sandbox) as (place, reached):
+        told = [asyncio.run(caged.tried(place, v)) for v in caged.vectors() if v.id in QUICK]
+    assert [fault for one in told for fault in one.faults] == []
+    assert (len(told), reached) == (len(QUICK), [])
