@@ -1,0 +1,162 @@
+"""The first program in a box: takes limits upon itself, opens the narrows, and becomes the program that was asked for.
+
+Run as a file of its own by `python -I -S`, so it imports the standard library alone and none of ours.
+Words: `<limits> <socket> <ports> program …`; limits are `name=value` with commas, ports are `5000,5001` or nothing.
+**Invariant:** it only takes rights away, and has nothing to say about which places the narrows lead to. Imports next to
+nothing: every program in a box waits for its start (`socket`, `contextlib` and `typing` alone would treble it).
+"""
+# ruff: noqa: SIM105  for the same reason
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+    from _thread import LockType
+    from typing import NoReturn
+
+CHUNK = 64 * 1024
+CANNOT_RUN, NOT_FOUND = 126, 127
+
+
+def main(words: list[str]) -> "NoReturn":
+    """Never returns: becomes the program, or says why it cannot."""
+    limits, socket_path, ports, *program = words
+    _limit(limits)
+    _as_given()
+    if socket_path:
+        _open_narrows(socket_path, [int(port) for port in ports.split(",") if port])
+    try:
+        os.execvp(program[0], program)  # noqa: S606  an argv of ours
+    except OSError as error:
+        sys.stderr.write(f"cannot start {program[0]}: {error.strerror}\n")
+        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_RUN)
+
+
+def _limit(limits: str) -> None:
+    import resource
+
+    for name, _, value in (limit.partition("=") for limit in limits.split(",") if limit):
+        kind = getattr(resource, f"RLIMIT_{name.upper()}", None)
+        if kind is not None:
+            hard = resource.getrlimit(kind)[1]
+            bound = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
+            try:
+                resource.setrlimit(kind, (bound, bound))
+            except (OSError, ValueError):
+                pass
+    try:  # when memory runs out on this machine, it is the box that goes
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        pass
+
+
+def _as_given() -> None:
+    """Takes out what this interpreter has put into the environment when it started."""
+    with open("/proc/self/environ", "rb") as file:
+        given = file.read().split(b"\0")
+    if not any(pair.startswith(b"LC_CTYPE=") for pair in given):
+        os.environ.pop("LC_CTYPE", None)
+
+
+def _open_narrows(way: str, ports: list[int]) -> None:
+    """Listens before the program starts; a child of its own carries what comes through."""
+    import _socket
+
+    listeners = []
+    for port in ports:
+        for family, address in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
+            try:
+                listeners.append((_listening(family, address, port), b"%d\n" % port))
+            except OSError:  # a machine without IPv6
+                pass
+    proxy = _listening(_socket.AF_INET, "127.0.0.1", 0)
+    listeners.append((proxy, b"proxy\n"))
+    address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        os.environ[name] = address
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost,::1"
+    if os.fork() == 0:
+        _carry(listeners, way)
+    for listener, _ in listeners:
+        listener.close()
+
+
+def _listening(family: int, address: str, port: int) -> "socket":
+    import _socket
+
+    listener = _socket.socket(family, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+    listener.bind((address, port))
+    listener.listen(128)
+    return listener
+
+
+def _carry(listeners: "list[tuple[socket, bytes]]", way: str) -> "NoReturn":
+    """The child: each connection goes through the socket, with a first line that says which listener it came to."""
+    import _signal
+    import _socket
+    import _thread
+    import select
+
+    # What the program was given to write to is not held open from here; a Ctrl-C is not for this child.
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    by_number = {listener.fileno(): (listener, first) for listener, first in listeners}
+    ready = select.poll()
+    for number in by_number:
+        ready.register(number, select.POLLIN)
+    while True:
+        for number, _ in ready.poll():
+            listener, first = by_number[number]
+            try:
+                taken, _ = listener._accept()  # noqa: SLF001  what `accept` is made of
+                near = _socket.socket(listener.family, listener.type, listener.proto, fileno=taken)
+                _thread.start_new_thread(_through, (near, way, first))
+            except (OSError, RuntimeError):  # gone again, or one thread too many
+                pass
+
+
+def _through(near: "socket", way: str, first: bytes) -> None:
+    import _socket
+    import _thread
+
+    far = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    done = _thread.allocate_lock()
+    try:
+        far.connect(way)
+        far.sendall(first)
+        done.acquire()
+        _thread.start_new_thread(_back, (far, near, done))
+        _pour(near, far)
+        done.acquire()
+    except (OSError, RuntimeError):
+        pass
+    finally:
+        near.close()
+        far.close()
+
+
+def _back(far: "socket", near: "socket", done: "LockType") -> None:
+    _pour(far, near)
+    done.release()
+
+
+def _pour(source: "socket", goal: "socket") -> None:
+    try:
+        while data := source.recv(CHUNK):
+            goal.sendall(data)
+    except OSError:
+        pass
+    try:
+        goal.shutdown(1)  # SHUT_WR
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,44 @@
+"""The port that keeps a program in a box: what it may write, read and reach, and nothing else.
+
+**Invariant:** a box only takes away. What is not named here is not there for the program.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+NOT_ISOLATED = "approval not isolated"  # how it is told, on tape and on every screen
+
+
+class Box(NamedTuple):
+    """What one program may do. Paths are absolute and keep their place inside."""
+
+    writes: tuple[str, ...] = ()  # bound read-write: the worktree, the call's own home
+    reads: tuple[str, ...] = ()  # bound read-only although they lie under something hidden
+    network: tuple[str, ...] | None = ()  # () none; ("host:port", ...) only these; None the host's network
+    home: str = ""  # shown with all it holds, read-only; what is written beside that is gone afterwards
+
+
+class Boxed(NamedTuple):
+    """What to start instead; `refused` fills while the program runs with the places it was not let through to."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    refused: list[str]
+
+
+class Sandbox(Protocol):
+    """Boxes programs, or says plainly that it does not."""
+
+    isolated: bool
+    why: str  # why not, where it does not; words of ours, for they go on tape
+    fix: str  # and what to do about it
+
+    def wrap(
+        self, argv: Sequence[str], box: Box, env: Mapping[str, str], cwd: str
+    ) -> AbstractAsyncContextManager[Boxed]:
+        """What to start so that `argv` runs in the box; it has to be started and to end within the context.
+
+        `env` is all the program gets, beside what the box needs itself (TMPDIR, the proxy of a narrow network).
+        """
+        ...

@@ -1,0 +1,354 @@
+"""Programs in a real box: what they can write, read, see and use."""
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+from steersman.adapters import sandbox as sandboxes
+from steersman.adapters.processes import alive, execute
+from steersman.adapters.sandbox import Box, OpenSandbox, probe
+from steersman.errors import UserError
+
+PY = sys.executable
+
+
+@pytest.fixture
+def sandbox():
+    """The sandbox of this machine; without one there is nothing to prove here, and the reason is told."""
+    found = probe("auto")
+    if not found.isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
+    return found
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """A home with a secret and a state directory in it, and a working tree that is in neither."""
+    home = tmp_path / "home"
+    state = home / "state"
+    (state / "steersman" / "project-1" / "worktrees" / "r" / "1").mkdir(parents=True)
+    (state / "steersman" / "project-1" / "store.db").write_text("the store")
+    (home / "secret").write_text("the secret")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    return tmp_path
+
+
+@pytest.fixture
+def tree(house):
+    """A working tree where real ones are: below the state directory."""
+    return house / "home" / "state" / "steersman" / "project-1" / "worktrees" / "r" / "1"
+
+
+async def boxed(sandbox, argv, box, cwd, env=None, seconds=30.0, effect="none:0:0"):
+    given = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(env or {})}
+    async with sandbox.wrap(argv, box, given, str(cwd)) as found:
+        done = await execute(found.argv, str(cwd), found.env, seconds, effect)
+        return done, list(found.refused)
+
+
+def run(sandbox, code, box, cwd, **more):
+    """What a piece of Python in a box printed; it has to end well."""
+    done, _ = asyncio.run(boxed(sandbox, (PY, "-c", code), box, cwd, **more))
+    assert done.exit_code == 0, done.output.decode()
+    return done.output.decode().strip()
+
+
+TRIES = """
+import os, sys
+for path in sys.argv[1:]:
+    try:
+        if os.path.isdir(path):
+            path = os.path.join(path, "planted")
+        with open(path, "a") as file: file.write("x")
+        print("written", path)
+    except OSError as error:
+        print("refused", path)
+"""
+
+
+def test_only_what_a_box_names_can_be_written(sandbox, house, tree):
+    """The tree takes a file; the system, the store and a neighbour tree do not; in /tmp there is nothing of the user's."""
+    other = tree.parent / "2"
+    other.mkdir()
+    user = house / "elsewhere"
+    user.mkdir()
+    store = tree.parents[2] / "store.db"
+    argv = (PY, "-c", TRIES, str(tree), "/usr", "/etc", "/etc/passwd", "/", str(other), str(store), str(user))
+    done, _ = asyncio.run(boxed(sandbox, argv, Box(writes=(str(tree),)), tree))
+    lines = done.output.decode().splitlines()
+    assert lines[0] == f"written {tree}/planted"
+    assert [line.split()[0] for line in lines[1:7]] == ["refused"] * 6
+    assert [path.name for path in tree.iterdir()] == ["planted"]
+    assert (store.read_text(), list(other.iterdir()), list(user.iterdir())) == ("the store", [], [])
+
+
+def test_a_tree_that_is_only_read_stays_as_it_is(sandbox, tree):
+    """A reviewer's tree can be read and not written."""
+    (tree / "a.py").write_text("a = 1\n")
+    argv = (PY, "-c", TRIES + "print(open('a.py').read())", str(tree), "a.py")
+    done, _ = asyncio.run(boxed(sandbox, argv, Box(reads=(str(tree),)), tree))
+    assert done.output.decode().split() == ["refused", f"{tree}/planted", "refused", "a.py", "a", "=", "1"]
+    assert [path.name for path in tree.iterdir()] == ["a.py"]
+
+
+def test_the_home_is_empty_and_what_is_written_there_is_gone(sandbox, house, tree):
+    """A program may use its home; it finds nothing of the user's there and leaves nothing."""
+    code = (
+        "import os; h = os.path.expanduser('~'); print('secret' in os.listdir(h), os.path.exists('%s'));"
+        " open(h + '/mine', 'w').write('x')" % (house / "home/state/steersman/project-1/store.db")
+    )
+    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "False False"
+    assert sorted(os.listdir(house / "home")) == ["secret", "state"]
+
+
+def test_tmp_is_private_and_run_is_empty(sandbox, tmp_path, tree):
+    """Temporary files of others are not seen, sockets of the system neither; /tmp takes files."""
+    marker = tmp_path / "marker"
+    marker.write_text("x")
+    code = (
+        f"import os, tempfile; print(os.path.exists({str(marker)!r}), os.listdir('/run'), os.listdir('/var/tmp'));"
+        "print(tempfile.mkstemp()[1].startswith('/tmp/'))"
+    )
+    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "False [] []\nTrue"
+
+
+def test_other_processes_are_neither_seen_nor_reached(sandbox, tree):
+    """A box has its own process numbers: ours is not among them, and no signal gets to it."""
+    code = (
+        "import os; pids = [int(n) for n in os.listdir('/proc') if n.isdigit()]; print(len(pids) < 10)\n"
+        f"try: os.kill({os.getpid()}, 0); print('reached')\nexcept ProcessLookupError: print('nobody')"
+    )
+    assert os.getpid() > 20
+    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "True\nnobody"
+
+
+def test_nobody_in_a_box_has_rights(sandbox, tree):
+    """No capability, no further user namespace, and nothing in /proc that changes the machine can be written."""
+    code = (
+        "import os, subprocess\n"
+        "status = dict(l.split(':\\t') for l in open('/proc/self/status').read().splitlines() if ':\\t' in l)\n"
+        "print({status[n] for n in ('CapPrm', 'CapEff', 'CapBnd', 'CapAmb')}, status['NoNewPrivs'])\n"
+        "own = {'self', 'thread-self', *(n for n in os.listdir('/proc') if n.isdigit())}\n"
+        "top = [n for n in os.listdir('/proc') if n not in own and os.access('/proc/' + n, os.W_OK)]\n"
+        "deep = [f for d, _, fs in os.walk('/proc/sys') for f in fs if os.access(d + '/' + f, os.W_OK)]\n"
+        "print(top, deep)\n"
+        "print(subprocess.run(['unshare', '--user', 'true'], capture_output=True).returncode != 0)"
+    )
+    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "{'0000000000000000'} 1\n[] []\nTrue"
+
+
+def test_limits_bind(sandbox, tree):
+    """Core files, file sizes and memory are bounded, for the program and for what it starts."""
+    code = (
+        "import resource as r; print(*(r.getrlimit(k)[1] for k in (r.RLIMIT_CORE, r.RLIMIT_FSIZE, r.RLIMIT_DATA)))\n"
+        "try: bytearray(16 << 30); print('got it')\nexcept MemoryError: print('too much')"
+    )
+    core, size, memory, told = run(sandbox, code, Box(writes=(str(tree),)), tree).split(maxsplit=3)
+    assert (core, told) == ("0", "too much")
+    assert int(size) == sandboxes.FILE
+    assert 0 < int(memory) <= sandboxes.MEMORY_GB << 30
+    assert resource.getrlimit(resource.RLIMIT_DATA)[1] == resource.RLIM_INFINITY
+
+
+def test_a_project_may_set_how_much_memory_a_process_fills(sandbox, tree):
+    """Less, or more; never more than three quarters of what the machine has."""
+    code = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA)[1])"
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    for asked in (1, 4096):
+        found = run(probe("auto", memory_gb=asked), code, Box(writes=(str(tree),)), tree)
+        assert int(found) == min(asked << 30, machine)
+
+
+def test_nothing_in_the_environment_leads_out(sandbox, tree):
+    """What was given arrives; sockets of the user's session and steersman's own names do not."""
+    given = {"COLOUR": "blue", "SSH_AUTH_SOCK": "/run/x", "XDG_RUNTIME_DIR": "/run/u", "STEERSMAN_TOKEN": "t"}
+    code = "import os; print(sorted(os.environ))"
+    seen = set(eval(run(sandbox, code, Box(writes=(str(tree),)), tree, env=given)))  # noqa: S307  our own list
+    assert seen - {"STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE", "PWD"} == {
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "COLOUR",
+    }
+
+
+def test_a_place_for_temporary_files_is_kept_where_it_can_be_written(sandbox, tree):
+    """One inside what the box may write stays; any other becomes the box's own /tmp."""
+    code, box = "import os; print(os.environ['TMPDIR'])", Box(writes=(str(tree),))
+    (tree / "mine").mkdir()
+    assert run(sandbox, code, box, tree, env={"TMPDIR": f"{tree}/mine"}) == f"{tree}/mine"
+    assert run(sandbox, code, box, tree, env={"TMPDIR": f"{tree}-beside"}) == os.path.join(os.sep, "tmp")
+
+
+def test_a_home_behind_a_link_is_there_by_its_name(sandbox, house, tree, monkeypatch):
+    """Whichever way the home is named, it is there, empty."""
+    (house / "link").symlink_to(house / "home")
+    monkeypatch.setenv("HOME", str(house / "link"))
+    code = "import os; print(os.listdir(os.environ['HOME']), os.path.exists(os.environ['HOME'] + '/secret'))"
+    assert run(sandbox, code, Box(writes=(str(tree),)), tree) == "[] False"
+
+
+def test_what_path_names_is_shown_and_nothing_beside_it(sandbox, house, tree, monkeypatch):
+    """A toolchain in the home can be used; a PATH through the home or the state shows neither."""
+    tools = house / "home" / "tools" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "hello").write_text("#!/bin/sh\necho hello\n")
+    (tools / "hello").chmod(0o755)
+    state = house / "home" / "state" / "steersman" / "project-1"
+    monkeypatch.setenv("PATH", f"{tools}:{house}/home:{state}:{os.environ['PATH']}")
+    script = f"hello; cat {house}/home/secret || echo no secret; cat {state}/store.db || echo no store"
+    done, _ = asyncio.run(boxed(sandbox, ("sh", "-c", script), Box(writes=(str(tree),)), tree))
+    said = [line for line in done.output.decode().splitlines() if not line.startswith("cat:")]
+    assert said == ["hello", "no secret", "no store"]
+
+
+def test_the_end_of_a_program_is_told_as_it_was(sandbox, tree):
+    """Its exit code comes through; a missing program is 127, one that may not run is 126."""
+    box = Box(writes=(str(tree),))
+    (tree / "self").write_text("#!/bin/sh\n")
+    for argv, code in (
+        ((PY, "-c", "raise SystemExit(7)"), 7),
+        (("no-such-program",), 127),
+        (("./self",), 126),
+        ((PY, "-c", "import os; os.kill(os.getpid(), 9)"), 137),
+    ):
+        assert asyncio.run(boxed(sandbox, argv, box, tree))[0].exit_code == code
+
+
+@pytest.mark.parametrize("name", ["with space", "-dash", "new\nline", "käse", "#", "a:b"])
+def test_odd_names_are_names(sandbox, tree, name):
+    """A tree may be called anything."""
+    odd = tree.parent / name
+    odd.mkdir()
+    assert run(sandbox, "import os; print(os.getcwd())", Box(writes=(str(odd),)), odd) == str(odd)
+
+
+def test_a_box_ends_with_who_started_it(sandbox, tree):
+    """When steersman is killed, everything in its boxes is gone with it, whatever it had ignored."""
+    effect = f"gone{os.getpid()}:1:1"
+    code = (
+        "import asyncio, sys, os\nfrom steersman.adapters.processes import execute\n"
+        "from steersman.adapters.sandbox import Box, probe\n"
+        "async def go():\n"
+        f" argv = ('sh', '-c', 'trap \"\" TERM HUP; setsid sleep 300 & sleep 300')\n"
+        f" async with probe('auto').wrap(argv, Box(writes=({str(tree)!r},)), {{'PATH': os.environ['PATH']}}, {str(tree)!r}) as b:\n"
+        f"  await execute(b.argv, {str(tree)!r}, b.env, 300, {effect!r})\n"
+        "asyncio.run(go())\n"
+    )
+    driver = subprocess.Popen((PY, "-c", code), stdin=subprocess.DEVNULL)
+    try:
+        _until(lambda: len(_sleepers(effect)) == 2)
+    finally:
+        driver.kill()
+        driver.wait()
+    _until(lambda: not alive(effect))
+
+
+def _sleepers(effect):
+    found = []
+    for pid in alive(effect):
+        try:
+            with open(f"/proc/{pid}/comm") as file:
+                found += [pid] if file.read() == "sleep\n" else []
+        except OSError:
+            continue
+    return found
+
+
+def _until(true, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_home_that_setup_filled_can_be_read_and_is_not_changed(sandbox, tree):
+    """What is in it is there, read-only; beside it a program may write, and that is gone afterwards."""
+    home = tree.parent / "1.home"
+    (home / ".cache" / "tool").mkdir(parents=True)
+    (home / ".local").mkdir()
+    (home / ".local" / "lib").write_text("x")
+    argv = (PY, "-c", TRIES, f"{home}", f"{home}/.local/lib", f"{home}/.cache/tool", f"{home}/.cache")
+    done, _ = asyncio.run(boxed(sandbox, argv, Box(writes=(str(tree),), home=str(home)), tree))
+    said = [line.split()[0] for line in done.output.decode().splitlines()]
+    assert said == ["written", "refused", "refused", "written"]
+    assert sorted(path.name for path in home.rglob("*")) == [".cache", ".local", "lib", "tool"]
+
+
+def test_links_that_setup_left_lead_nowhere_outside(sandbox, house, tree):
+    """A link in the kept home stays a link, and in the box there is nothing where it points to."""
+    home, secret = tree.parent / "1.home", house / "home" / "secret"
+    (home / ".cache").mkdir(parents=True)
+    for place in (home / "link", home / ".cache" / "link"):
+        place.symlink_to(secret)
+    (home / ".cache" / "folder").symlink_to(house / "home")
+    names = f"{home}/link {home}/.cache/link {home}/.cache/folder/secret"
+    box = Box(writes=(str(tree),), home=str(home))
+    done, _ = asyncio.run(boxed(sandbox, ("sh", "-c", f"cat {names}; ls -d {home}/.cache/*"), box, tree))
+    assert "the secret" not in done.output.decode()
+    assert f"{home}/.cache/folder" in done.output.decode()
+
+
+@pytest.mark.parametrize("what", ["home", "home/state", "home/state/steersman/project-1", "", "nowhere"])
+def test_what_holds_the_state_cannot_be_named(sandbox, house, tree, what):
+    """Neither the home, the state, the store nor anything around them gets into a box, readable or writable."""
+    for box in (Box(writes=(str(house / what),)), Box(reads=(str(house / what),))):
+        with pytest.raises(ValueError, match="cannot be in a box"):
+            asyncio.run(boxed(sandbox, ("true",), box, tree))
+
+
+def test_the_store_itself_cannot_be_named(sandbox, tree):
+    """Also by its own path, or behind a link."""
+    store = tree.parents[2] / "store.db"
+    (tree / "link").symlink_to(store)
+    for path in (store, tree / "link"):
+        with pytest.raises(ValueError, match="only working trees and homes"):
+            asyncio.run(boxed(sandbox, ("true",), Box(reads=(str(path),)), tree))
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """A machine without bubblewrap."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for cached in (sandboxes.probe, sandboxes._probed):
+        cached.cache_clear()
+    yield
+    for cached in (sandboxes.probe, sandboxes._probed):
+        cached.cache_clear()
+
+
+def test_without_bubblewrap_it_is_said(nowhere):
+    """auto goes on without a box and says why; required starts nothing and says what to do."""
+    found = probe("auto")
+    assert not found.isolated
+    assert found.why == "bubblewrap is not installed"
+    assert "install the package `bubblewrap`" in found.fix
+    with pytest.raises(UserError, match='mode = "required", but bubblewrap is not installed: install'):
+        probe("required")
+
+
+def test_a_bubblewrap_that_cannot_start_anything_is_none(nowhere, tmp_path):
+    """What counts is a program that ran in a box, not a program called bwrap."""
+    (tmp_path / "bwrap").write_text(
+        "#!/bin/sh\necho bwrap: No permissions to create new namespace >&2\nexit 1\n"
+    )
+    (tmp_path / "bwrap").chmod(0o755)
+    found = probe("auto")
+    assert not found.isolated
+    assert found.why == "bubblewrap cannot start a program here"
+    assert "No permissions to create new namespace" in found.fix
+
+
+def test_a_sandbox_that_is_switched_off_says_so(tree):
+    """off boxes nothing, on any machine."""
+    found = probe("off")
+    assert isinstance(found, OpenSandbox)
+    assert "switched off" in found.why
+    done, _ = asyncio.run(boxed(found, (PY, "-c", "print(1)"), Box(), tree))
+    assert done.output == b"1\n"
