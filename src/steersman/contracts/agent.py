@@ -21,6 +21,8 @@ PASSING: frozenset[str] = frozenset(
     {"provider_network_error", "provider_timeout", "provider_rate_limited", "provider_crashed"}
 )
 
+Permissions = Literal["read", "edit", "shell"]  # each holds the one before; a shell only inside a sandbox
+
 
 class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One call: who works, on what, where, within which limits."""
@@ -36,7 +38,11 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     contract: str | None = None  # name of a reply contract, None for free text
     session: str | None = None
-    seconds: int = 600
+    seconds: int = 600  # in total
+    start_seconds: int = 120  # until the first sign of life
+    idle_seconds: int = 600  # between two signs of life
+    permissions: Permissions = "read"
+    micro_usd: int | None = None  # what the call may cost at most; None: nobody has said
     options: dict[str, Any] = msgspec.field(default_factory=dict)  # the role's table in steersman.toml
 
 
@@ -58,4 +64,6 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     provider: str = ""
     model: str = ""
-    denied: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()  # tools it asked for and did not get, as it named them
+    refused: tuple[str, ...] = ()  # places it wanted to reach and was not let through to
+    transcript: str = ""  # digest of everything the agent's program said

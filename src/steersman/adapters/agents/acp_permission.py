@@ -1,0 +1,63 @@
+"""What we answer an agent that asks whether it may: by role, by kind of tool, and by place.
+
+**Invariant:** nothing is allowed for longer than once, nothing outside the working tree, and what is not understood is
+rejected. The box is what holds; this is what is said.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from steersman.contracts.agent import Permissions
+
+_HARMLESS = frozenset({"read", "search", "think"})
+_EDITS = frozenset({"edit", "delete", "move"})
+ONCE, NEVER = "allow_once", ("reject_once", "reject_always")
+
+
+def allowed(call: dict[str, Any], permissions: Permissions, workdir: str, *, isolated: bool) -> bool:
+    """Whether a role may use this tool here; a command only where a box holds it."""
+    kind = call.get("kind")
+    if not all(inside(path, workdir) for path in paths(call)):
+        return False
+    if kind in _HARMLESS:
+        return True
+    if kind in _EDITS:
+        # Without a place named, only a box knows where it will write.
+        return permissions != "read" and (isolated or any(True for _ in paths(call)))
+    return kind == "execute" and permissions == "shell" and isolated
+
+
+def answer(options: Any, *, allow: bool) -> dict[str, Any]:
+    """The option to choose; where there is none that fits, the question is left without an answer, which is a no."""
+    offered = [o for o in options if isinstance(o, dict)] if isinstance(options, list) else []
+    wanted = (ONCE,) if allow else NEVER
+    for kind in wanted:
+        for option in offered:
+            if option.get("kind") == kind and isinstance(option.get("optionId"), str):
+                return {"outcome": "selected", "optionId": option["optionId"]}
+    return {"outcome": "cancelled"}
+
+
+def paths(call: dict[str, Any]) -> Iterator[str]:
+    """Every place that a tool call names."""
+    for name in ("locations", "content"):
+        listed = call.get(name)
+        for entry in listed if isinstance(listed, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("path"), str):
+                yield entry["path"]
+
+
+def inside(path: str, workdir: str) -> bool:
+    """Whether a place is in the tree, links followed."""
+    try:
+        real = os.path.realpath(os.path.join(workdir, path))
+    except (OSError, ValueError):
+        return False
+    top = os.path.realpath(workdir)
+    return real == top or real.startswith(top + os.sep)
+
+
+def named(call: dict[str, Any]) -> str:
+    """The tool as a person would name it."""
+    return str(call.get("title") or call.get("kind") or "a tool")

@@ -1,0 +1,272 @@
+"""codex, headless: `codex exec --json` with a home of its own, the prompt on standard input, the user's login lent.
+
+**Invariant:** neither the user's configuration nor the worktree's decides how codex runs: no hook, MCP server, skill or
+plugin of either is active, and no memory of the user's.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, structs
+
+from steersman.adapters.agents import codex_rollout as rollout
+from steersman.adapters.agents.codex_events import CodexReader
+from steersman.adapters.agents.headless import Invocation, headless
+from steersman.adapters.agents.home import Home, call_home, lend, user_home
+from steersman.contracts.agent import AgentReply, AgentRequest, Usage
+from steersman.contracts.replies import reply_schema
+from steersman.judges.text import clip
+from steersman.ports.sandbox import Sandbox
+
+PROVIDER = "codex"
+_GATEWAY = (
+    "steersman"  # our name for whoever serves the model: codex's own entries cannot be given fewer retries
+)
+_HOSTS = ("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443")
+_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+# Everything that acts besides the model and its shell, that reaches out, or that makes what a turn used unknown.
+_OFF = (
+    *("apps", "auth_elicitation", "browser_use", "computer_use", "daemon_auto_start", "goals", "hooks"),
+    *("image_generation", "memories", "multi_agent", "plugins", "recommended_plugins", "remote_plugin"),
+    *("shell_snapshot", "skill_mcp_dependency_install", "tool_suggest", "unbounded_connection_retries"),
+)
+_KEPT_WORDS = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "description"})
+
+
+class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a role's table may say to this provider."""
+
+    model: str | None = None
+    program: Annotated[str, Meta(min_length=1)] = "codex"
+    effort: str | None = None
+    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/]+")] | None = None  # of a gateway of one's own
+    key_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = (
+        None  # the variable with its key
+    )
+    hosts: tuple[str, ...] = ()  # "host:port" beside the model's own
+    environment: tuple[str, ...] = ()  # names passed on, for a login of another kind
+    sessions: bool = False  # keeps them, as codex writes them, below the project's state
+    call_tokens: int | None = None
+    call_micro_usd: int | None = None
+
+
+class CodexAgent:
+    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, its sessions are beside it."""
+
+    tells_cost = False  # it tells tokens
+
+    def __init__(self, place: Path, sandbox: Sandbox, options: CodexOptions) -> None:
+        self._place, self._sandbox, self._options = place, sandbox, options
+
+    async def call(self, request: AgentRequest) -> AgentReply:
+        """One turn of codex, in a new session or a continued one."""
+        kept = self._place.with_name(f"{PROVIDER}-sessions")
+        with call_home(self._place) as home:
+            sessions = home.config / "sessions"
+            rollout.lend(kept, request.session, sessions)
+            # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
+            before = rollout.total(rollout.record(kept, request.session)) if request.session else 0
+            reply = await headless(request, self._invocation(request, home), self._sandbox)
+            turn = rollout.last_turn(rollout.record(sessions, reply.session))
+            if self._options.sessions:
+                rollout.keep(sessions, reply.session, kept)
+        return self._completed(request, structs.replace(reply, usage=_since(reply.usage, before)), turn)
+
+    def _invocation(self, request: AgentRequest, home: Home) -> Invocation:
+        options, login = self._options, _login(home)
+        return Invocation(
+            provider=PROVIDER,
+            argv=(native(options.program), *words(request, options, home, isolated=self._sandbox.isolated)),
+            reader=CodexReader(),
+            env={
+                **home.environment(),
+                "CODEX_HOME": str(home.config),
+                **_key(options, logged_in=bool(login)),
+            },
+            keeps=options.environment,
+            writes=(str(home.root), *map(str, login)),
+            network=(*_network(options), *options.hosts),
+            stdin=request.prompt.encode("utf-8", "backslashreplace"),
+        )
+
+    def _completed(self, request: AgentRequest, reply: AgentReply, turn: rollout.Turn) -> AgentReply:
+        """The reply with what only the record knows: a denial without an event, and the model."""
+        reply = structs.replace(
+            reply,
+            session=reply.session if self._options.sessions else None,
+            model=turn.model or self._options.model or "",
+            denied=turn.denied or reply.denied,
+        )
+        if not (request.writes and turn.stuck) or reply.error:
+            return reply
+        # A writer that was denied something has not done its work; a reader is meant to be.
+        told = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
+        return structs.replace(reply, error="provider_permission_denied", detail=clip(told, 2000), text="")
+
+
+def _since(usage: Usage, before: int | None) -> Usage:
+    if usage.tokens is None or before is None or usage.tokens < before:
+        return Usage()
+    return Usage(tokens=usage.tokens - before or None)
+
+
+def words(request: AgentRequest, options: CodexOptions, home: Home, *, isolated: bool) -> Iterator[str]:
+    """The command line; the prompt comes on standard input: an argument of 128 KiB is the longest there is."""
+    yield from ("exec", "--json", "--skip-git-repo-check", "--ignore-rules", "--color", "never")
+    yield from ("-C", request.workdir, "-s", _sandbox_mode(request, isolated))
+    if options.model:
+        yield from ("-m", options.model)
+    if request.contract:
+        schema = home.config / "reply.schema.json"
+        schema.write_text(json.dumps(strict_subset(reply_schema(request.contract))), encoding="utf-8")
+        yield from ("--output-schema", str(schema))
+    for name, value in _settings(request, options).items():
+        yield from ("-c", f"{name}={_toml(value)}")
+    if request.session:
+        yield from ("resume", request.session)
+    yield "-"
+
+
+def _sandbox_mode(request: AgentRequest, isolated: bool) -> str:
+    """Inside our box codex's own would only fail; without ours it is the one that holds."""
+    if isolated:
+        return "danger-full-access"
+    return "read-only" if request.permissions == "read" else "workspace-write"
+
+
+def _settings(request: AgentRequest, options: CodexOptions) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "model_provider": _GATEWAY,
+        f"model_providers.{_GATEWAY}": _gateway(options, request.idle_seconds),
+        "approval_policy": "never",
+        "web_search": "disabled",
+        # Trusted, a directory's own .codex/config.toml may start programs; codex trusts what it may write.
+        "projects": {request.workdir: {"trust_level": "untrusted"}},
+        "project_doc_max_bytes": 0,  # told in the prompt, from the base commit
+        "skills": {"include_instructions": False, "bundled": {"enabled": False}},
+        "cli_auth_credentials_store": "file",
+        "check_for_update_on_startup": False,
+        "analytics": {"enabled": False},
+        "agents": {"max_threads": 1},  # what others of its kind use would not be told
+        "sandbox_workspace_write": {"network_access": False, "exclude_slash_tmp": True},
+        # Its tools need no key. The mark by which we find what they start has none of these words in it.
+        "shell_environment_policy": {"inherit": "all", "ignore_default_excludes": False},
+        **{f"features.{name}": False for name in _OFF},
+    }
+    if options.base_url:  # another's gateway need not understand compressed requests
+        settings["features.enable_request_compression"] = False
+    if options.effort:
+        settings["model_reasoning_effort"] = options.effort
+    return settings
+
+
+def _gateway(options: CodexOptions, idle: int) -> dict[str, Any]:
+    """Retries are ours; a stream that stops is noticed a little before our own clock notices it."""
+    gateway: dict[str, Any] = {
+        "name": "OpenAI",
+        "wire_api": "responses",
+        "request_max_retries": 0,
+        "stream_max_retries": 0,
+        "stream_idle_timeout_ms": max(1000, min(idle * 900, 300_000)),
+    }
+    if options.base_url:
+        gateway["base_url"] = options.base_url
+    if options.key_env:
+        return {**gateway, "name": "gateway", "env_key": options.key_env}
+    return {**gateway, "requires_openai_auth": True}
+
+
+def _key(options: CodexOptions, *, logged_in: bool) -> dict[str, str]:
+    """The key in the environment, under the name that codex reads; a login counts more than OPENAI_API_KEY."""
+    if options.key_env:
+        found = os.environ.get(options.key_env)
+        return {options.key_env: found} if found else {}
+    for name in _KEYS[:1] if logged_in else _KEYS:
+        if os.environ.get(name):
+            return {"CODEX_API_KEY": os.environ[name]}
+    return {}
+
+
+def _network(options: CodexOptions) -> tuple[str, ...]:
+    if not options.base_url:
+        return _HOSTS
+    url = urlsplit(options.base_url)
+    return (f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}",)
+
+
+def native(program: str) -> str:
+    """The program behind the script that npm puts on PATH: killed, the script would leave it behind."""
+    script = Path(os.path.realpath(shutil.which(program) or program))
+    if script.suffix != ".js":
+        return program
+    package = script.parent.parent
+    places = (package.parent, package / "node_modules" / package.parent.name, package)
+    found = (
+        path for place in places for path in place.glob("*/vendor/*/bin/codex") if os.access(path, os.X_OK)
+    )
+    return str(next(found, program))
+
+
+def logged_in(key_env: str | None) -> bool:
+    """Whether there is anything at all to log in with."""
+    if key_env:
+        return bool(os.environ.get(key_env))
+    return any(map(os.environ.get, _KEYS)) or (_user() / "auth.json").is_file()
+
+
+def _user() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or user_home() / ".codex")
+
+
+def _login(home: Home) -> tuple[Path, ...]:
+    """Lends the user's login, and the lock under which it is renewed: two calls that renew it at once would lose it."""
+    user = _user()
+    login = lend(user / "auth.json", home, "auth.json")
+    if login is None:
+        return ()
+    lock = user / "auth.lock"
+    with contextlib.suppress(OSError):  # in a home that cannot be written nothing can be renewed either
+        lock.touch(mode=0o600)
+    return tuple(filter(None, (login, lend(lock, home, "auth.lock"))))
+
+
+def strict_subset(schema: Any) -> Any:
+    """The schema in the words that a strict model server takes; what it leaves out the parser of replies still asks."""
+    match schema:
+        case {"properties": dict(fields)}:
+            inner = {name: strict_subset(field) for name, field in fields.items()}
+            required = sorted(inner)
+            return {
+                "type": "object",
+                "properties": inner,
+                "required": required,
+                "additionalProperties": False,
+            }
+        case {"enum": list(values)} if all(isinstance(v, str) for v in values):
+            return {"type": "string", "enum": values}
+        case dict():
+            return {k: strict_subset(v) for k, v in schema.items() if k in _KEPT_WORDS}
+        case list():
+            return [strict_subset(item) for item in schema]
+        case _:
+            return schema
+
+
+def _toml(value: Any) -> str:
+    """A TOML value on one line; JSON's strings are TOML's, but for DEL."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{_toml(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case _:
+            return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,226 @@
+"""What `codex exec --json` says, event by event, and the class of what it says when it fails.
+
+codex has no structured error: the class comes from the beginning of its own sentence, never from the middle, where the
+server's words are. **Invariant:** pure; no line makes it raise, and only `turn.completed` is an end that went well.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from steersman.adapters.agents.headless import Failure, Heard
+from steersman.contracts.agent import ProviderClass, Usage
+
+WAITS_FOR_NETWORK = 2  # times it may say so: left alone it waits for ever
+LOOP = 4  # denials in a row, without any tool that worked: it will not get further
+# What a command says that met a sandbox; codex goes by the same words.
+_DENIED = re.compile(
+    r"read-only file system|operation not permitted|permission denied|bwrap: |codex-linux-sandbox",
+    re.IGNORECASE,
+)
+_RETRY = re.compile(r"Reconnecting\.\.\.\s*(?:\d+/\d+|waiting for network)?\s*(?:\((.*)\))?\s*$", re.DOTALL)
+_STATUS = re.compile(r"(?:unexpected status|exceeded retry limit, last status:) (\d{3})\b")
+_SECONDS = re.compile(r"try again in\s*(\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
+_MOMENT = re.compile(
+    r"try again at ((\w{3}) (\d{1,2})\w{2}, (\d{4}) )?(\d{1,2}):(\d{2}) ([AP])M", re.IGNORECASE
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# The beginning of a sentence of codex's own → class; the first that fits.
+_SENTENCES: tuple[tuple[str, ProviderClass], ...] = (
+    (
+        r"Missing environment variable|Your (?:access token|authentication session) could",
+        "provider_auth_error",
+    ),
+    (r"To use Codex with your ChatGPT plan|Not logged in|Authentication required", "provider_auth_error"),
+    (
+        r"You.(?:ve)? ?hit your (?:usage limit|spend cap)|Your workspace is out of credits",
+        "provider_rate_limited",
+    ),
+    (r"Quota exceeded|Selected model is at capacity|Rate limit reached", "provider_rate_limited"),
+    (r"stream disconnected before completion: Rate limit", "provider_rate_limited"),
+    (r"stream disconnected before completion: idle timeout|request timed out", "provider_timeout"),
+    (
+        r"stream disconnected|Connection failed|Error while reading the server response",
+        "provider_network_error",
+    ),
+    (r"We.re currently experiencing high demand|error sending request", "provider_network_error"),
+    (
+        r"internal error; agent loop died|Fatal error|turn aborted|interrupted|sandbox error",
+        "provider_crashed",
+    ),
+    (r"codex-linux-sandbox was required|spawn failed|timeout waiting for child", "provider_crashed"),
+)
+_KNOWN = tuple((re.compile(start, re.DOTALL), error) for start, error in _SENTENCES)
+_BAD_CALL = re.compile(
+    r"^error: (?:unexpected argument|invalid value|the argument)|^Error loading config|^Error: Model provider|"
+    r"no rollout found for thread id|^(?:Failed to read output|Output) schema file|^No prompt provided",
+    re.MULTILINE,
+)
+
+
+class CodexReader:
+    """Understands one call; `now` and the local zone are for the moment at which a limit ends."""
+
+    def __init__(self, now: Callable[[], dt.datetime] = lambda: dt.datetime.now().astimezone()) -> None:
+        self._now = now
+        self._ended = False
+        self._failure: Failure | None = None
+        self._retry: Failure | None = None
+        self._waits = 0
+        self._text = ""
+        self._usage = Usage()
+        self._session: str | None = None
+        self._denied: list[str] = []
+        self._row = 0  # denials in a row
+
+    def feed(self, line: bytes) -> bool:
+        """Takes one event; True when it will not end by itself, or only say the same again."""
+        try:
+            event = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        if not isinstance(event, dict):
+            return False
+        match event:
+            case {"type": "thread.started", "thread_id": str(thread)}:
+                self._session = thread
+            case {"type": "item.completed", "item": dict(item)}:
+                return self._item(item)
+            case {"type": "turn.completed"}:
+                self._ended, self._usage = True, usage_of(event.get("usage"))
+            case {"type": "turn.failed"}:
+                self._failure = classify(_message(event.get("error")), self._now())
+            case {"type": "error", "message": str(message)}:
+                return self._trouble(message)
+            case _:
+                pass
+        return False
+
+    def heard(self) -> Heard:
+        """What is known so far; a retry's cause stands for the end while there is none."""
+        failure = self._failure or (None if self._ended else self._retry)
+        return Heard(
+            ended=self._ended and failure is None,
+            failure=failure,
+            text=self._text,
+            usage=self._usage,
+            session=self._session,
+            denied=tuple(self._denied),
+        )
+
+    def exited(self, code: int, errors: str) -> Failure | None:
+        """An exit without a last word: a call that codex did not understand, or what it wrote to standard error."""
+        if code != 0 and _BAD_CALL.search(errors):
+            return Failure("provider_invalid_request", errors)
+        lines = [line.removeprefix("Error: ") for line in errors.splitlines()]
+        told = [found for line in lines if (found := known(line, self._now())) is not None]
+        return Failure(told[-1].error, errors, told[-1].reset_at) if told else None
+
+    def _item(self, item: dict[str, Any]) -> bool:
+        match item:
+            case {"type": "agent_message", "text": str(text)}:
+                self._text = text  # the last one is the answer; those before it are comments on the way
+            case {"type": "command_execution"} if _was_denied(item):
+                return self._denial(str(item.get("command", "")))
+            case {"type": "file_change", "status": "failed"}:
+                return self._denial("apply_patch")
+            case {"type": "command_execution" | "file_change"}:
+                self._row = 0
+            case _:
+                pass
+        return False
+
+    def _denial(self, tool: str) -> bool:
+        self._denied.append(tool)
+        self._row += 1
+        if self._row < LOOP:
+            return False
+        told = f"it tried {self._row} times in a row what it may not do, last: {tool}"
+        self._failure = Failure("provider_permission_denied", told)
+        return True
+
+    def _trouble(self, message: str) -> bool:
+        """A retry, or the sentence that `turn.failed` will say again. A login does not come back by waiting."""
+        retry = _RETRY.match(message)
+        cause = (retry[1] or "Connection failed") if retry else message
+        # What it tries again can pass, whatever the server's words are.
+        unknown = Failure("provider_network_error", cause)
+        self._retry = known(cause, self._now()) or (unknown if retry else classify(cause, self._now()))
+        self._waits += "waiting for network" in message
+        return retry is not None and (
+            self._waits >= WAITS_FOR_NETWORK or self._retry.error == "provider_auth_error"
+        )
+
+
+def usage_of(told: Any) -> Usage:
+    """All tokens of a usage; nothing but zeros is what codex says when the server has told it nothing."""
+    if not isinstance(told, dict):
+        return Usage()
+    figures = [told.get(name) for name in ("input_tokens", "output_tokens")]
+    if not all(type(n) is int and n >= 0 for n in figures):
+        return Usage()
+    return Usage(tokens=sum(figures) or None)
+
+
+def classify(message: str, now: dt.datetime) -> Failure:
+    """The class of one sentence; what is only the server's words is a request that it did not want."""
+    return known(message, now) or Failure("provider_invalid_request", message)
+
+
+def known(message: str, now: dt.datetime) -> Failure | None:
+    """The class of a sentence that codex begins like this; None where it is somebody else's."""
+    if status := _STATUS.match(message):
+        return Failure(by_status(int(status[1])), message, reset_of(message, now))
+    for start, error in _KNOWN:
+        if start.match(message):
+            return Failure(error, message, reset_of(message, now))
+    return None
+
+
+def by_status(status: int) -> ProviderClass:
+    """The class of an HTTP status, whoever tells it."""
+    if status in (401, 403):
+        return "provider_auth_error"
+    if status in (429, 529):
+        return "provider_rate_limited"
+    if status in (408, 504):
+        return "provider_timeout"
+    return "provider_network_error" if status >= 500 else "provider_invalid_request"
+
+
+def reset_of(message: str, now: dt.datetime) -> int | None:
+    """When a limit ends, in ms since the epoch, where the sentence says it: `in 11.05s`, `at 3:04 PM`, with a date."""
+    if found := _SECONDS.search(message):
+        seconds = float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
+        return int((now.timestamp() + min(seconds, 10**9)) * 1000)
+    if not (found := _MOMENT.search(message)):
+        return None
+    hour = int(found[5]) % 12 + (12 if found[7].upper() == "P" else 0)
+    try:
+        day = (
+            now.replace(year=int(found[4]), month=_MONTHS.index(found[2].lower()) + 1, day=int(found[3]))
+            if found[1]
+            else now
+        )
+        return int(day.replace(hour=hour, minute=int(found[6]), second=0, microsecond=0).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def says_denied(output: str) -> bool:
+    """Whether a command's output is that of one that met a sandbox."""
+    return _DENIED.search(output) is not None
+
+
+def _was_denied(item: dict[str, Any]) -> bool:
+    if item.get("status") == "declined":
+        return True
+    return item.get("exit_code") not in (0, None) and says_denied(str(item.get("aggregated_output", "")))
+
+
+def _message(error: Any) -> str:
+    told = error.get("message") if isinstance(error, dict) else None
+    return told if isinstance(told, str) else "it told no reason"

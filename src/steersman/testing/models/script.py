@@ -1,0 +1,162 @@
+"""What a scripted model is told and what it answers, in words that no wire knows.
+
+A script is a function from a turn to an answer. **Invariant:** it sees one request and nothing else: no counter, no
+clock, no memory, so that a retried request gets the same answer.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_NONCE = re.compile(r"nonce ([A-Za-z0-9_-]+)")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One request for a completion, whatever wire it came over."""
+
+    wire: str
+    model: str
+    key: str
+    prompt: str  # everything the user side has said, tool results left out
+    tools: tuple[str, ...] = ()  # the names on offer
+    results: int = 0  # tool results so far
+    schema: Mapping[str, Any] | None = None  # what the answer has to fit, where the wire says so
+    last: str = ""  # the last tool result
+    system: str = ""
+    streamed: bool = True  # the answer is wanted event by event
+
+    @property
+    def nonce(self) -> str:
+        """The nonce of the reply contract, as the prompt gives it; nothing where there is none."""
+        found = _NONCE.search(self.prompt)
+        return found[1] if found else ""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a turn says it used."""
+
+    input: int = 1000
+    output: int = 234
+
+
+@dataclass(frozen=True)
+class Say:
+    """A text, and the turn is over."""
+
+    text: str
+    usage: Tokens = field(default_factory=Tokens)
+
+
+@dataclass(frozen=True)
+class Use:
+    """A call of one tool by the name the CLI has for it."""
+
+    tool: str
+    args: Mapping[str, Any]
+    text: str = ""  # said before the call
+    usage: Tokens = field(default_factory=Tokens)
+
+
+@dataclass(frozen=True)
+class Write:
+    """A file to be written, with whatever tool is on offer."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A command for a shell, with whatever tool is on offer."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class Structured:
+    """A value in answer to a schema: through a tool where the CLI made one of it, else as text."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An HTTP error; the wire words it, unless a body is given."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    message: str = "scripted failure"
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Takes the request and never answers."""
+
+
+@dataclass(frozen=True)
+class HangMidway:
+    """Begins to answer and never goes on."""
+
+    text: str = "I will now"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Closes the connection: at once, or in the middle of the answer."""
+
+    midway: bool = True
+    text: str = "I will now"
+
+
+Answer = Say | Use | Write | Shell | Structured | Fail | Hang | HangMidway | Drop
+Script = Callable[[Turn], Answer]
+
+# How each CLI calls its tools: offered name -> arguments. The first one on offer is used.
+WRITES: dict[str, Callable[[Write], dict[str, Any]]] = {
+    "Write": lambda a: {"file_path": a.path, "content": a.content},
+    "write_file": lambda a: {"file_path": a.path, "content": a.content},
+    "write": lambda a: {"filePath": a.path, "content": a.content},
+}
+SHELLS: dict[str, Callable[[Shell], dict[str, Any]]] = {
+    "Bash": lambda a: {"command": a.command, "description": "scripted"},
+    "run_shell_command": lambda a: {"command": a.command, "description": "scripted"},
+    "bash": lambda a: {"command": a.command, "description": "scripted"},
+    "exec_command": lambda a: {"cmd": a.command},
+    "shell_command": lambda a: {"command": a.command},
+    "shell": lambda a: {"command": ["bash", "-lc", a.command]},
+}
+STRUCTURED = "StructuredOutput"  # the tool claude makes of a schema
+
+
+def concrete(answer: Answer, turn: Turn) -> Answer:
+    """The answer in the words of this CLI: intents become calls of tools on offer.
+
+    A tool that is not on offer is called all the same, by the first name of the table: what a CLI does then is a case
+    worth seeing.
+    """
+    match answer:
+        case Write():
+            return _call(answer, turn, WRITES) or concrete(Shell(_heredoc(answer)), turn)
+        case Shell():
+            return _call(answer, turn, SHELLS) or Use("Bash", SHELLS["Bash"](answer))
+        case Structured(value) if STRUCTURED in turn.tools:
+            return Use(STRUCTURED, value)
+        case Structured(value):
+            return Say(json.dumps(value))
+        case _:
+            return answer
+
+
+def _call(answer: Any, turn: Turn, table: Mapping[str, Callable[[Any], dict[str, Any]]]) -> Use | None:
+    name = next((name for name in table if name in turn.tools), None)
+    return Use(name, table[name](answer)) if name else None
+
+
+def _heredoc(answer: Write) -> str:
+    return f"printf %s {shlex.quote(answer.content)} > {shlex.quote(answer.path)}"

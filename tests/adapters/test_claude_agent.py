@@ -1,0 +1,191 @@
+"""How claude is called, and which login reaches it; no CLI is needed."""
+
+import json
+import uuid
+
+import pytest
+
+from steersman.adapters.agents import claude_sessions as sessions
+from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions, Login, hosts, login, words
+from steersman.adapters.agents.roster import Post, installed, make, obstacle
+from steersman.adapters.sandbox import OpenSandbox
+from steersman.contracts.agent import AgentRequest, Usage
+from steersman.contracts.config import Role
+from steersman.errors import UserError
+
+OPEN = OpenSandbox("a test")
+SESSION = str(uuid.UUID(int=7, version=4))
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user's home, and no login in the environment."""
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def asked(**more):
+    given = {"role": "coder", "mode": "implementation", "prompt": "p", "workdir": "/", "writes": True}
+    return AgentRequest(**{**given, "effect": "t:1:1", "nonce": "n", **more})
+
+
+def said(permissions="read", options=None, **more):
+    return list(words(asked(**more), options or ClaudeOptions(), permissions))
+
+
+def after(argv, flag):
+    return argv[argv.index(flag) + 1]
+
+
+def test_the_prompt_is_not_on_the_command_line():
+    """Others can read a command line, and a long prompt does not fit on it."""
+    assert not any("secret task" in word for word in said(prompt="secret task"))
+
+
+@pytest.mark.parametrize(
+    ("permissions", "mode", "has", "lacks"),
+    [
+        ("read", "dontAsk", {"Read", "Glob", "Grep"}, {"Edit", "Write", "Bash"}),
+        ("edit", "acceptEdits", {"Read", "Edit", "Write"}, {"Bash"}),
+        ("shell", "bypassPermissions", {"Read", "Edit", "Write", "Bash"}, set()),
+    ],
+)
+def test_permissions_are_tools_and_a_mode(permissions, mode, has, lacks):
+    """A reader has no tool that writes, an editor no shell; nobody has tools that reach the net or start agents."""
+    argv = said(permissions)
+    tools = set(after(argv, "--tools").split(","))
+    assert after(argv, "--permission-mode") == mode
+    assert has <= tools
+    assert not tools & (lacks | {"WebFetch", "WebSearch", "Task", "Agent", "Skill", "Workflow"})
+
+
+@pytest.mark.parametrize(("isolated", "mode"), [(True, "bypassPermissions"), (False, "acceptEdits")])
+def test_a_shell_only_in_a_box(tmp_path, isolated, mode):
+    """Without a box a coder edits and runs nothing of its own."""
+    sandbox = OpenSandbox("a test")
+    sandbox.isolated = isolated
+    agent = ClaudeAgent(tmp_path, sandbox, ClaudeOptions())
+    assert mode in list(words(asked(), ClaudeOptions(), agent._permissions(asked(permissions="shell"))))
+
+
+def test_what_a_role_says_is_on_the_command_line():
+    """Model, effort, ceiling, contract and session each have their flag; without a wish to keep it no session is kept."""
+    options = ClaudeOptions(model="opus", effort="high", sessions=True)
+    argv = said(options=options, contract="reviewer", micro_usd=1_250_001, session=SESSION)
+    assert (after(argv, "--model"), after(argv, "--effort")) == ("opus", "high")
+    assert after(argv, "--max-budget-usd") == "1.250001"
+    assert "$schema" not in json.loads(after(argv, "--json-schema"))
+    assert after(argv, "--resume") == SESSION
+    assert "--no-session-persistence" not in argv
+    assert "--no-session-persistence" in said()
+
+
+def test_the_way_out_leads_to_the_model_alone(home, monkeypatch):
+    """A box reaches the API, the place where a lent login is renewed, and nothing else."""
+    assert hosts(renewed=False) == ("api.anthropic.com:443",)
+    assert hosts(renewed=True) == ("api.anthropic.com:443", "platform.claude.com:443")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:5000/x")
+    assert hosts(renewed=False) == ("127.0.0.1:5000",)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gateway.example.org")
+    assert hosts(renewed=False) == ("gateway.example.org:443",)
+
+
+def test_a_login_is_found_where_the_cli_would_find_it(home, monkeypatch):
+    """The environment counts more than a login file, that more than a made key; none is none."""
+    assert not any(login())
+    (home / ".claude.json").write_text(json.dumps({"primaryApiKey": "made", "mcpServers": {"x": 1}}))
+    assert login() == Login({"ANTHROPIC_API_KEY": "made"})
+    (home / ".claude").mkdir()
+    credentials = home / ".claude" / ".credentials.json"
+    credentials.write_text("{}")
+    assert login() == Login({"CLAUDE_SECURESTORAGE_CONFIG_DIR": str(home / ".claude")}, (str(credentials),))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "given")
+    assert login() == Login({"ANTHROPIC_API_KEY": "given"})
+
+
+@pytest.mark.parametrize("settings", ["", "[]", '{"primaryApiKey": 5}', "{"])
+def test_a_settings_file_that_cannot_be_read_is_no_login(home, settings):
+    """A broken file of the user's is not ours to complain about: there is no key in it."""
+    (home / ".claude.json").write_text(settings)
+    assert not any(login())
+
+
+def test_a_session_is_carried_from_call_to_call(tmp_path):
+    """A kept session is found by the next call under the same directory's name."""
+    held, kept, again = tmp_path / "a", tmp_path / "kept", tmp_path / "b"
+    (held / "-the-tree").mkdir(parents=True)
+    (held / "-the-tree" / f"{SESSION}.jsonl").write_text("said")
+    (held / "-the-tree" / "other.jsonl").write_text("not asked for")
+    sessions.keep(held, SESSION, kept, Usage(5, 7))
+    sessions.lend(kept, SESSION, again)
+    assert (again / "-the-tree" / f"{SESSION}.jsonl").read_text() == "said"
+    assert [p.name for p in again.rglob("*")] == ["-the-tree", f"{SESSION}.jsonl"]
+    assert sessions.told(kept, SESSION) == Usage(5, 7)
+    assert sessions.told(kept, "../x") == sessions.told(kept, SESSION.replace("7", "8")) == Usage()
+
+
+def test_no_link_is_followed_out_of_a_home(tmp_path):
+    """An agent that leaves links in its home gets nothing carried out or in for it."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / f"{SESSION}.jsonl").write_text("secret")
+    held = tmp_path / "held"
+    held.mkdir()
+    (held / "linked").symlink_to(secret)
+    (held / "real").mkdir()
+    (held / "real" / f"{SESSION}.jsonl").symlink_to(secret / f"{SESSION}.jsonl")
+    sessions.keep(held, SESSION, tmp_path / "kept", Usage(5, 7))
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("session", [None, "", "../../x", "..", f"{SESSION}/..", SESSION.upper() + "Z"])
+def test_what_is_no_session_id_is_no_path(tmp_path, session):
+    """An id comes from outside: whatever has not its form is not looked for."""
+    (tmp_path / "held").mkdir()
+    sessions.keep(tmp_path / "held", session, tmp_path / "kept", Usage(5, 7))
+    sessions.lend(tmp_path / "kept", session, tmp_path / "held")
+    assert not (tmp_path / "kept").exists()
+
+
+def post(tmp_path, **role):
+    return Post("coder", Role(**role), tmp_path, tmp_path / "homes", OPEN)
+
+
+def test_a_role_is_filled_by_name(tmp_path):
+    """claude and codex are made from a role's table, with the model that the table names."""
+    assert type(make(post(tmp_path, agent="claude", model="opus"))).__name__ == "ClaudeAgent"
+    assert type(make(post(tmp_path, agent="codex"))).__name__ == "CodexAgent"
+
+
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [
+        ({"agent": "cloud"}, ["[roles.coder]", "'cloud'", "claude"]),
+        ({"agent": "claude", "options": {"porgram": "x"}}, ["[roles.coder]", "porgram", "program"]),
+        ({"agent": "claude", "options": {"program": ""}}, ["[roles.coder]", "$.program"]),
+        ({"agent": "scripted"}, ["[roles.coder]", "script"]),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_field(tmp_path, role, words):
+    """Before anything starts, with the role, the field and what is known instead."""
+    with pytest.raises(UserError) as refused:
+        make(post(tmp_path, **role))
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_what_stands_in_the_way_is_told(home, monkeypatch):
+    """A program that is not installed and a login that is not there are told with the next step."""
+    monkeypatch.setenv("PATH", str(home))
+    assert installed() == {}
+    assert "was not found" in obstacle(Role(agent="claude"))
+    (home / "claude").write_text("#!/bin/sh\n")
+    (home / "claude").chmod(0o755)
+    assert installed() == {"claude": str(home / "claude")}
+    assert "not logged in" in obstacle(Role(agent="claude"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "given")
+    assert obstacle(Role(agent="claude")) == ""
+    assert obstacle(Role(agent="scripted", script="x.yaml")) == ""

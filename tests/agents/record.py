@@ -1,0 +1,154 @@
+"""Records what claude says, case by case, into fixtures/claude-<version>/: by hand, when its version changes.
+
+The program is the installed one, or $STEERSMAN_CLAUDE.
+
+It is called directly, without a box and without anybody who stops it, so that the fixtures hold all it would say.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from install import program
+from matrix import NONCE, PROMPT, mentioning
+
+from steersman.adapters.agents.claude import ClaudeOptions, words
+from steersman.contracts.agent import AgentRequest
+from steersman.testing.models import KEY, Fail, ModelServer, Say, Shell, nobody
+from steersman.testing.models.cases import SCRIPTS, TEXT, edit, say
+
+PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(program("claude"))
+VERSION = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
+FOLDER = Path(__file__).parent / "fixtures" / f"claude-{VERSION}"
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TOKEN = {
+    "accessToken": KEY,
+    "refreshToken": "none",
+    "expiresAt": 4_000_000_000_000,
+    "scopes": ["user:inference", "user:profile"],
+    "subscriptionType": "max",
+}
+LIMITED = {
+    "anthropic-ratelimit-unified-status": "rejected",
+    "anthropic-ratelimit-unified-reset": "4000000000",
+    "anthropic-ratelimit-unified-representative-claim": "five_hour",
+}
+SWITCHES = {
+    "CLAUDE_CODE_MAX_RETRIES": "1",
+    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_SAFE_MODE": "1",
+    "IS_SANDBOX": "1",
+    "API_TIMEOUT_MS": "3000",
+}
+
+
+def denied(turn):
+    """A command that the mode does not allow."""
+    return Say(TEXT) if turn.results else Shell("curl http://127.0.0.1:1/")
+
+
+def loops(turn):
+    """The same again, however often it is denied."""
+    return Say(TEXT) if turn.results > 8 else Shell("curl http://127.0.0.1:1/")
+
+
+# name: script, permissions, and what is different about the call
+RECORDED = {
+    **{
+        name.replace(" ", "-"): (SCRIPTS[name], "read", {})
+        for name in ("text", "401", "403", "500", "529", "dropped")
+    },
+    "429": (lambda turn: Fail(429, {"retry-after": "4"}), "read", {}),  # noqa: ARG005
+    "edit": (edit, "shell", {}),
+    "schema": (SCRIPTS["schema"], "read", {"contract": "reviewer"}),
+    "schema-not-met": (SCRIPTS["schema not met"], "read", {"contract": "reviewer"}),
+    "schema-ignored": (say, "read", {"contract": "reviewer"}),
+    "no-key": (say, "read", {"key": None}),
+    "refused": (say, "read", {"refused": True}),
+    "never-answers": (SCRIPTS["never answers"], "read", {}),
+    "hangs-midway": (SCRIPTS["hangs midway"], "read", {"seconds": 6}),
+    "bad-model": (SCRIPTS["bad model"], "read", {}),
+    "400": (lambda turn: Fail(400), "read", {}),  # noqa: ARG005
+    "not-offered": (edit, "read", {}),
+    "denied": (denied, "edit", {"more": ("--tools", "Bash,Write")}),
+    "denied-loop": (loops, "edit", {"more": ("--tools", "Bash,Write")}),
+    "bad-flag": (say, "read", {"more": ("--no-such-flag",)}),
+    "as-root": (say, "shell", {"env": {"IS_SANDBOX": ""}}),
+    "unknown-session": (say, "read", {"session": "00000000-0000-4000-8000-00000000dead"}),
+    "over-budget": (edit, "shell", {"micro_usd": 1}),
+    "limit-of-a-login": (lambda turn: Fail(429, LIMITED), "read", {"login": True}),  # noqa: ARG005
+    "text-of-a-login": (say, "read", {"login": True}),
+    "terminated": (SCRIPTS["cancel"], "shell", {"seconds": 5}),
+}
+
+
+def record(name: str) -> None:
+    """One case into one file."""
+    script, permissions, different = RECORDED[name]
+    with tempfile.TemporaryDirectory() as root, ModelServer(script) as server:
+        home, work = Path(root, "home"), Path(root, "work")
+        home.mkdir()
+        work.mkdir()
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), "CLAUDE_CONFIG_DIR": str(home), **SWITCHES}
+        env["ANTHROPIC_BASE_URL"] = nobody() if different.get("refused") else server.url
+        if different.get("login"):
+            (home / ".credentials.json").write_text(json.dumps({"claudeAiOauth": TOKEN}))
+        elif (key := different.get("key", KEY)) is not None:
+            env["ANTHROPIC_API_KEY"] = key
+        env.update(different.get("env", {}))
+        asked = AgentRequest(
+            role="coder",
+            mode="implementation",
+            prompt=PROMPT,
+            workdir=str(work),
+            writes=permissions != "read",
+            effect="record:1:1",
+            nonce=NONCE,
+            contract=different.get("contract"),
+            session=different.get("session"),
+            micro_usd=different.get("micro_usd"),
+        )
+        argv = [PROGRAM, *words(asked, ClaudeOptions(), permissions), *different.get("more", ())]
+        code, out, errors = _run(argv, env, work, different.get("seconds", 30))
+        for pid in mentioning(root):  # a tool survives the CLI that started it
+            os.kill(pid, 9)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    kept = {"exit": code, "stdout": _clean(out, root).splitlines(), "stderr": _clean(errors, root)}
+    (FOLDER / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    print(name, code, len(kept["stdout"]), errors[:100])
+
+
+def _run(argv: list[str], env: dict[str, str], work: Path, seconds: int) -> tuple[int, str, str]:
+    with tempfile.TemporaryFile() as prompt:
+        prompt.write(PROMPT.encode())
+        prompt.seek(0)
+        child = subprocess.Popen(
+            argv, cwd=work, env=env, stdin=prompt, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            out, errors = child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.terminate()
+            out, errors = child.communicate()
+    return child.returncode, out, errors
+
+
+def _clean(text: str, root: str) -> str:
+    """Without what differs from run to run and says nothing."""
+    names: dict[str, str] = {}
+    text = text.replace(root, "/case").replace(root.replace("/", "-"), "-case")
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", text)
+    return UUID.sub(lambda m: names.setdefault(m[0], f"00000000-0000-4000-8000-{len(names) + 1:012}"), text)
+
+
+if __name__ == "__main__":
+    import sys
+
+    for chosen in sys.argv[1:] or RECORDED:
+        record(chosen)

@@ -1,0 +1,162 @@
+"""The real codex, driven through its adapter against the scripted model."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from install import program
+from matrix import CASES, request, run_case, run_killed
+from msgspec import structs
+
+from steersman.adapters.agents.codex import CodexAgent, CodexOptions
+from steersman.adapters.sandbox import probe
+from steersman.testing.models import KEY, ModelServer, Say, Shell
+from steersman.testing.models.cases import CONTENT, FILE, SLEEP, TEXT, edit, say, shell
+
+VERSION = "0.166.0"
+KEY_NAME = "SCRIPTED_MODEL_KEY"
+
+
+class Codex:
+    """How the tests reach codex."""
+
+    name, version = "codex", VERSION
+
+    def environment(self, url, key):  # noqa: ARG002  the role's table says where the model is
+        return {KEY_NAME: key} if key else {}
+
+    def options(self, url):
+        path = program("codex")
+        assert path is not None, "codex is not installed: run `make test-agents`"
+        return {
+            "program": str(path),
+            "base_url": f"{url}/v1",
+            "key_env": KEY_NAME,
+            "model": "scripted-model",
+        }
+
+    def agent(self, place: Path, sandbox, options):
+        return CodexAgent(place, sandbox, CodexOptions(**options))
+
+
+@pytest.mark.parametrize("name", CASES, ids=lambda name: name.replace(" ", "-"))
+def test_case(rig, name):
+    """A call ends in its class, within its clock, with nothing left alive and nothing changed outside the working tree."""
+    row, reply, _ = run_case(Codex(), CASES[name], rig)
+    row.check()
+    if reply is not None:
+        CASES[name].also(rig, reply)
+
+
+def test_nothing_survives_a_killed_steersman(rig):
+    """After kill -9 of steersman while a tool runs, neither the CLI nor its tool is alive, and no file of the user changed."""
+    run_killed(Codex(), rig).check()
+
+
+# ── what only codex does ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def called(rig, script, mode="required", case="edit", **more):
+    """One call outside the matrix: another script, another box, other options."""
+    session = more.pop("session", None)
+    with ModelServer(script) as server:
+        rig.monkeypatch.setenv(KEY_NAME, KEY)
+        options = {**Codex().options(server.url), **more}
+        agent = Codex().agent(rig.place, probe(mode), {k: v for k, v in options.items() if v is not None})
+        asked = structs.replace(request(CASES[case], rig, options), session=session)
+        return asyncio.run(agent.call(asked)), server
+
+
+def test_in_its_own_sandbox_it_edits(rig):
+    """Without a box codex's own sandbox holds: it edits the tree; its home is not below its temporary directory."""
+    reply, _ = called(rig, edit, "off")
+    assert reply.error is None, reply.detail
+    assert (rig.work / FILE).read_text() == CONTENT
+
+
+def test_a_silent_denial_of_its_own_sandbox_is_found(rig):
+    """codex ends with 0 and no event for a command that its own sandbox stopped; a writer's call is a denial all the same."""
+    reply, _ = called(rig, edit, "off", "denied tool")
+    assert reply.error == "provider_permission_denied"
+    assert FILE in reply.denied[0]
+    assert not (rig.work / FILE).exists()
+
+
+@pytest.mark.parametrize("mode", ["required", "off"])
+def test_a_reader_that_is_denied_goes_on(rig, mode):
+    """Whoever only reads is told what it may not do, and its answer counts."""
+    reply, _ = called(rig, edit, mode, "text")
+    assert (reply.error, reply.text) == (None, TEXT)
+    assert len(reply.denied) == 1
+    assert not (rig.work / FILE).exists()
+
+
+def test_a_model_that_has_its_tools_in_a_program(rig):
+    """The model that codex chooses by itself calls its tools from JavaScript; it edits like any other."""
+    reply, server = called(rig, edit, model=None)
+    assert reply.error is None, reply.detail
+    assert "exec" in server.turns[0].tools
+    assert (rig.work / FILE).read_text() == CONTENT
+    assert reply.model == server.turns[0].model
+
+
+def test_a_session_goes_on_in_another_home(rig):
+    """A kept session is continued by a later call, which is charged for its own turn alone."""
+    first, _ = called(rig, say, case="text", sessions=True)
+    second, server = called(rig, say, case="text", sessions=True, session=first.session)
+    assert (first.session, first.usage) == (second.session, second.usage)
+    assert server.turns[0].prompt.count("Do what the script says") == 2
+    unknown, _ = called(rig, say, case="text", sessions=True, session="01a1e29b-3d67-7431-a93b-533909f6b850")
+    assert unknown.error == "provider_invalid_request"
+
+
+def test_a_session_that_is_not_kept_leaves_nothing(rig):
+    """Without the role's word no session is kept, and none is told."""
+    rig.again()
+    reply, _ = called(rig, say, case="text")
+    assert reply.session is None
+    assert rig.changed() == []
+
+
+def test_its_tools_do_not_see_the_key(rig):
+    """A command that codex runs has neither the key nor a token in its environment, and carries our mark."""
+
+    def shows(turn):
+        return Say(TEXT) if turn.results else Shell("env > seen.txt")
+
+    called(rig, shows)
+    seen = (rig.work / "seen.txt").read_text()
+    assert KEY not in seen
+    assert "STEERSMAN_EFFECT=" in seen
+
+
+@pytest.mark.parametrize("mode", ["required", "off"])
+def test_a_cancelled_command_leaves_no_directories(rig, mode):
+    """codex's sandbox makes mount points in the tree; after a cancel none is left."""
+    before = {path.name for path in rig.work.iterdir()}
+
+    async def cancelled():
+        with ModelServer(shell) as server:
+            rig.monkeypatch.setenv(KEY_NAME, KEY)
+            options = Codex().options(server.url)
+            agent = Codex().agent(rig.place, probe(mode), options)
+            task = asyncio.ensure_future(agent.call(request(CASES["cancel"], rig, options)))
+            assert await asyncio.to_thread(rig.running, SLEEP)
+            task.cancel()
+            await asyncio.wait({task})
+
+    asyncio.run(cancelled())
+    assert rig.gone() == []
+    assert {path.name for path in rig.work.iterdir()} == before
+
+
+def test_a_long_prompt_is_sent_whole(rig):
+    """A prompt longer than any argument may be reaches the model."""
+    with ModelServer(say) as server:
+        rig.monkeypatch.setenv(KEY_NAME, KEY)
+        options = Codex().options(server.url)
+        agent = Codex().agent(rig.place, probe("required"), options)
+        asked = structs.replace(request(CASES["text"], rig, options), prompt="line of a patch\n" * 20_000)
+        reply = asyncio.run(agent.call(asked))
+    assert reply.error is None, reply.detail
+    assert server.turns[0].prompt.count("line of a patch") == 20_000

@@ -1,0 +1,186 @@
+"""The scripted model server: what it takes, what it answers, and that it is alone."""
+
+import http.client
+import json
+import socket
+
+import pytest
+
+from steersman.testing.models import (
+    KEY,
+    Drop,
+    Fail,
+    HangMidway,
+    ModelServer,
+    Say,
+    Shell,
+    Structured,
+    Tokens,
+    Turn,
+    Use,
+    Write,
+    nobody,
+)
+from steersman.testing.models.cases import FILE, SCRIPTS
+from steersman.testing.models.script import concrete
+
+TOOLS = [{"name": "Write", "input_schema": {}}, {"name": "Bash", "input_schema": {}}]
+ASKED = {
+    "model": "m-1",
+    "stream": True,
+    "system": [{"type": "text", "text": "be brief"}],
+    "tools": TOOLS,
+    "messages": [{"role": "user", "content": "hello, nonce abc-1: now"}],
+}
+
+
+def post(server, body, headers=None, path="/v1/messages?beta=true"):
+    """Status, headers and body of one request."""
+    way = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    try:
+        way.request("POST", path, json.dumps(body), headers or {"x-api-key": KEY})
+        answer = way.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        way.close()
+
+
+def events(body):
+    """The JSON of each server-sent event."""
+    return [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
+
+
+def test_a_turn_is_what_was_asked():
+    """A request becomes a turn with model, key, prompt, tools, results and nonce, and is kept."""
+    said = [
+        {"role": "user", "content": "hello, nonce abc-1: now"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "Bash", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "it is done"}]},
+    ]
+    with ModelServer(lambda turn: Say(f"{turn.results} {turn.last}")) as server:
+        status, _, body = post(server, {**ASKED, "messages": said})
+    turn = server.turns[0]
+    assert status == 200
+    assert (turn.wire, turn.model, turn.key, turn.nonce) == ("anthropic", "m-1", KEY, "abc-1")
+    assert (turn.tools, turn.results, turn.last, turn.system) == (
+        ("Write", "Bash"),
+        1,
+        "it is done",
+        "be brief",
+    )
+    assert "".join(e["delta"].get("text", "") for e in events(body) if "delta" in e) == "1 it is done"
+
+
+def test_a_text_is_streamed_with_its_usage():
+    """An answer is a stream from message_start to message_stop and tells the tokens of the script."""
+    with ModelServer(lambda _: Say("hi", Tokens(7, 9))) as server:
+        _, headers, body = post(server, ASKED)
+    kinds = [event["type"] for event in events(body)]
+    assert headers["content-type"] == "text/event-stream"
+    assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
+    assert events(body)[0]["message"]["usage"]["input_tokens"] == 7
+    assert events(body)[-2]["usage"] == {"output_tokens": 9}
+
+
+def test_a_tool_call_carries_its_arguments():
+    """A file to be written is a call of the tool on offer, with the names that this CLI has for the arguments."""
+    with ModelServer(SCRIPTS["edit"]) as server:
+        _, _, body = post(server, ASKED)
+    block = next(e["content_block"] for e in events(body) if e["type"] == "content_block_start")
+    part = next(e["delta"]["partial_json"] for e in events(body) if e["type"] == "content_block_delta")
+    assert block["name"] == "Write"
+    assert json.loads(part)["file_path"] == FILE
+    assert events(body)[-2]["delta"]["stop_reason"] == "tool_use"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-api-key": "another"}, {"authorization": "Bearer another"}, {"x-no": "1"}]
+)
+def test_another_key_is_refused_before_any_script(headers):
+    """A request without the server's key gets 401, and no script is asked."""
+    asked = []
+    with ModelServer(asked.append) as server:
+        status, _, body = post(server, ASKED, headers)
+    assert (status, asked) == (401, [])
+    assert json.loads(body)["error"]["type"] == "authentication_error"
+
+
+def test_a_bearer_token_is_a_key():
+    """A login's token counts like a key."""
+    with ModelServer(SCRIPTS["text"]) as server:
+        assert post(server, ASKED, {"authorization": f"Bearer {KEY}"})[0] == 200
+
+
+def test_a_failure_has_its_status_headers_and_body():
+    """A scripted failure is the provider's own form of it, unless the script says otherwise."""
+    with ModelServer(lambda _: Fail(429, {"retry-after": "60"})) as server:
+        status, headers, body = post(server, ASKED)
+    assert (status, headers["retry-after"]) == (429, "60")
+    assert json.loads(body)["error"]["type"] == "rate_limit_error"
+    with ModelServer(lambda _: Fail(502, body=b"<html>")) as server:
+        assert post(server, ASKED)[2] == b"<html>"
+
+
+def test_a_dropped_stream_ends_before_its_end():
+    """A drop cuts the connection; what came before it is a beginning without an end."""
+    with (
+        ModelServer(lambda _: Drop()) as server,
+        pytest.raises((ConnectionError, http.client.IncompleteRead)),
+    ):
+        post(server, ASKED)
+    with (
+        ModelServer(lambda _: Drop(midway=False)) as server,
+        pytest.raises((ConnectionError, http.client.HTTPException)),
+    ):
+        post(server, ASKED)
+
+
+def test_a_hanging_answer_ends_with_the_server():
+    """A stream that hangs has begun, and closing the server does not wait for whoever holds it."""
+    with ModelServer(lambda _: HangMidway("so far")) as server:
+        way = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+        body = json.dumps(ASKED).encode()
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\ncontent-length: {len(body)}\r\n\r\n"
+        way.sendall(head.encode() + body)
+        seen = b""
+        while b"so far" not in seen:
+            seen += way.recv(4096)
+    way.close()
+    assert b"message_stop" not in seen
+
+
+def test_what_no_wire_knows_is_kept_and_not_found():
+    """A request for something else gets 404 and is kept: nobody calls out unseen."""
+    with ModelServer(SCRIPTS["text"]) as server:
+        assert post(server, {}, path="/v1/telemetry")[0] == 404
+    assert [(seen.path, seen.turn) for seen in server.requests] == [("/v1/telemetry", None)]
+
+
+def test_it_listens_on_loopback_alone():
+    """The server is bound to 127.0.0.1, and an address of nobody is refused."""
+    with ModelServer(SCRIPTS["text"]) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+    port = int(nobody().rpartition(":")[2])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+
+
+def test_intents_become_calls_of_what_is_on_offer():
+    """The same script serves every CLI: a file is written with its tool, or with its shell where it has no other."""
+
+    def said(answer, *tools):
+        return concrete(answer, Turn("w", "m", "k", "p", tools))
+
+    assert said(Write("a", "b"), "write", "bash") == Use("write", {"filePath": "a", "content": "b"})
+    assert said(Write("a", "b c"), "exec_command") == Use("exec_command", {"cmd": "printf %s 'b c' > a"})
+    assert said(Shell("ls"), "shell").args == {"command": ["bash", "-lc", "ls"]}
+    assert said(Shell("ls")).tool == "Bash"
+    assert said(Structured({"a": 1}), "StructuredOutput") == Use("StructuredOutput", {"a": 1})
+    assert said(Structured({"a": 1})) == Say('{"a": 1}')
+    assert said(Say("x")) == Say("x")
+
+
+def test_a_script_that_fails_is_told_where_it_was_started():
+    """A mistake in a script is not taken for a failure of the CLI: leaving the server raises it."""
+    with pytest.raises(ZeroDivisionError), ModelServer(lambda turn: Say(str(turn.results / 0))) as server:
+        assert post(server, ASKED)[0] == 500
