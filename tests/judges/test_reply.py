@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from steersman.contracts import replies
 from steersman.judges import strict_json
-from steersman.judges.reply import Parsed, Refused, parse_reply
+from steersman.judges.reply import MOST, Parsed, Refused, parse_reply, parse_verdict, schema_problems
 
 NONCE = "n-1"
 LISTS = {"nice_to_have": [], "tests": [], "security": []}
-APPROVE = {"nonce": NONCE, "decision": "approve", "must_fix": [], **LISTS}
+APPROVE = {"nonce": NONCE, "decision": "approve", "summary": "read", "must_fix": [], **LISTS}
 CHANGES = {**APPROVE, "decision": "changes_requested", "must_fix": ["the loop never ends"]}
 TESTS = {
     "nonce": NONCE,
@@ -118,7 +118,8 @@ def test_not_one_object(text):
 def test_duplicates_first():
     """A key given twice is refused at any depth, escapes undone, all of them named, before all else."""
     text = '{"decision":"approve","\\u0064ecision":"changes_requested","x":{"y":[{"k":1,"k":2}]}}'
-    assert problems(text) == ("k: duplicate key", "decision: duplicate key")
+    assert problems(text)[:2] == ("k: duplicate key", "decision: duplicate key")
+    assert "x: is not a known field" in problems(text)
 
 
 def test_duplicates_with_broken_rest():
@@ -134,8 +135,8 @@ def test_duplicates_with_broken_rest():
 )
 def test_odd_numbers(number):
     """Numbers that another reader would see otherwise are refused as numbers, before any schema."""
-    (only,) = problems(f'{{"a": [{number}]}}')
-    assert only.startswith("number ")
+    assert problems(f'{{"a": [{number}]}}')[0].startswith("number ")
+    assert isinstance(strict_json.read_object(f'{{"a": [{number}]}}'), Refused)
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "9007199254740991", "0.5", "1e3", "0.0"])
@@ -276,16 +277,17 @@ def test_decoder_stricter_than_schema():
 
 def test_depth_and_members():
     """Nesting and members are bounded before anything is decoded; what is inside strings is not counted."""
-    assert problems('{"a":' * 17 + "1" + "}" * 17) == ("reply: nested deeper than 16 levels",)
-    assert problems('{"a":[' + "1," * 5000 + "1]}") == ("reply: more than 5000 members",)
+    assert problems('{"a":' * 33 + "1" + "}" * 33) == ("reply: nested deeper than 32 levels",)
+    assert problems('{"a":[' + "1," * 2000 + "1]}") == ("reply: more than 2000 members",)
     assert isinstance(parse(json.dumps({**CHANGES, "must_fix": ["[{" * 1000 + "," * 1000 + '\\"']})), Parsed)
-    assert isinstance(strict_json.read_object('{"a":' * 16 + "1" + "}" * 16), strict_json.Found)
+    assert isinstance(strict_json.read_object('{"a":' * 32 + "1" + "}" * 32), strict_json.Found)
 
 
 def test_size():
-    """256 KiB of UTF-8 is the most, however few characters that is."""
-    assert problems(GOOD + " " * 300_000) == ("reply: longer than 262144 bytes",)
-    assert problems("é" * 200_000) == ("reply: longer than 262144 bytes",)
+    """1 MiB of UTF-8 is the most, however few characters that is."""
+    assert problems(GOOD + " " * 1_048_576) == ("reply: longer than 1048576 bytes",)
+    assert problems("é" * 600_000) == ("reply: longer than 1048576 bytes",)
+    assert isinstance(parse(GOOD + " " * (1_048_576 - len(GOOD))), Parsed)
 
 
 def test_long_values_are_not_repeated():
@@ -294,7 +296,84 @@ def test_long_values_are_not_repeated():
     assert all(len(p) < 600 for p in problems({**APPROVE, "k" * 5000: 1}))
 
 
-JUNK = ["{", "[", '{"a":', '\\"', "`", "```json\n", '"', "\n", " ", "a", ",", "[1,", "é", '{"a":1}', "-", "1"]
+def test_a_field_with_a_default_is_not_missing():
+    """What may be left out is never named as missing, whatever else is wrong."""
+    assert "fixed: is missing" not in problems({**APPROVE, "decision": "perhaps"})
+    assert isinstance(parse(json.dumps({**APPROVE, "fixed": ["f-0123456789"]})), Parsed)
+
+
+def test_without_a_nonce():
+    """Where nobody asked for a nonce any will do, or none; another type still will not."""
+    bare = {k: v for k, v in APPROVE.items() if k != "nonce"}
+    assert isinstance(parse_reply(json.dumps(bare), "reviewer", None), Parsed)
+    assert isinstance(parse_reply(GOOD, "reviewer", None), Parsed)
+    assert isinstance(parse_reply(json.dumps({**bare, "nonce": 1}), "reviewer", None), Refused)
+    assert isinstance(parse_reply("no", "reviewer", None), Refused)
+
+
+def test_a_verdict_in_its_plainest_form():
+    """Three fields, no others, and the decision fits the list."""
+    plain = {"decision": "approve", "summary": "ok", "must_fix": []}
+    assert isinstance(parse_verdict(json.dumps(plain)), Parsed)
+    many = {"decision": "changes_requested", "summary": "s" * 4000, "must_fix": ["x" * 9000] * 100}
+    assert isinstance(parse_verdict(json.dumps(many)), Parsed)
+    wrong = (
+        {"must_fix": ["x"]},
+        {"nonce": "n"},
+        {"summary": ""},
+        {"summary": "s" * 4001},
+        {"must_fix": ["x"] * 201},
+    )
+    for more in wrong:
+        assert isinstance(parse_verdict(json.dumps({**plain, **more})), Refused), more
+
+
+def test_any_schema():
+    """A schema of somebody else's, with the same strict reading, and all problems of both kinds."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
+    assert schema_problems('{"a":1,"b":0}', schema) == ()
+    assert set(schema_problems('{"a":"x","a":"y"}', schema)) == {
+        "a: duplicate key",
+        'a: "y" is not of type "integer"',
+        "b: is missing",
+    }
+    assert schema_problems("[1]", schema) == ("reply: is not a JSON object",)
+
+
+@pytest.mark.parametrize("uri", ["https://example.com/s.json", "file:///etc/passwd"])
+def test_a_schema_that_refers_elsewhere(uri):
+    """Nothing is fetched: a schema holds all it refers to."""
+    with pytest.raises(ValueError, match="elsewhere"):
+        schema_problems("{}", {"$ref": uri})
+
+
+def test_endless_problems():
+    """However much is wrong, a list of problems stays readable."""
+    found = problems({**CHANGES, "must_fix": [""] * 1900})
+    assert len(found) == MOST + 1
+    assert found[-1].endswith("more problems")
+
+
+JUNK = [
+    "{",
+    "[",
+    '{"a":',
+    '\\"',
+    "`",
+    "```json\n",
+    '"',
+    "\n",
+    " ",
+    "a",
+    ",",
+    "[1,",
+    "é",
+    '""',
+    '"",',
+    '{"a":1}',
+    "-",
+    "1",
+]
 
 
 @pytest.mark.parametrize("unit", JUNK)

@@ -15,6 +15,19 @@ class Command(msgspec.Struct, frozen=True):
     source: Literal["project", "tester"] = "project"
 
 
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a runner's own report says, test by test; names are outside text."""
+
+    form: Literal["junit", "go"]
+    ran: int = 0  # passed and failed ones; skipped tests did not run
+    failures: int = 0
+    expected: int = 0  # those marked as failing: they prove nothing, but a summary counts them
+    passed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    cut: bool = False  # there were more names than are kept
+
+
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """What happened when steersman ran it: the only evidence there is."""
 
@@ -24,6 +37,8 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["passed", "failed", "blocked", "timeout", "no_tests"]
     exit_code: int | None = None
     tests: int | None = None  # how many the runner says it ran; None where it does not say
+    report: Report | None = None  # the runner's own report, where it has one and it could be read
+    asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died
     output: str = ""  # outside text: stored as a payload, never in an entry
     micros: int = 0

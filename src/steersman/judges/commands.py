@@ -1,60 +1,131 @@
 """What a tester may ask to run, and what a finished run of it proves.
 
-A proposed argv is compared with the project's own checks, then with a small table of test runners in which every
-flag has its place. There is no prefix rule and no denylist: what is not in the table may not run.
+A proposed argv is compared with the project's own checks, then with the grammars that are on here: those of the sets
+that the project names, those of a set that one of its own checks fits, and the project's own. Nothing else may run.
 **Invariant:** nothing is started, found or read here; zero tests is never a pass, nor are skipped ones tests.
 """
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from steersman.contracts.commands import Argv
+from steersman.contracts.grammars import Commands, OwnGrammar, ValueKind
+from steersman.judges.command_line import NotSplit, shown, words_of
+from steersman.judges.grammar import Fitted, Grammar, Option, Proves, Value, fit_any
+from steersman.judges.grammars import SETS, shipped
+from steersman.judges.grammars.values import EXPRESSION, GLOBS, NODE, PATH, TEXT, WORD, WORDS, number, one_of
 
 Outcome = Literal["passed", "failed", "no_tests"]
 
-
-class Runner(NamedTuple):
-    """One line of the table: the words it starts with, then flags (each once), then words of one form."""
-
-    start: Argv
-    flags: frozenset[str]
-    word: re.Pattern[str]
-
-
-# A leading "@" would make pytest read more arguments from a file, so a word starts with a letter, "_" or ".".
-_PATH = re.compile(r"[\w.][\w.\-/]*")
-_NODE = re.compile(r"[\w.][\w.\-/]*(?:::\w+)*(?:\[[\w.\- ,=+]*\])?")
-_LOUD = frozenset({"-v", "-q"})
-_LOUD_OR_STOP = frozenset({"-v", "-q", "-x"})
-
-# Longer starts first: `discover` is a word of the table, not a name to load.
-RUNNERS: tuple[Runner, ...] = (
-    *(Runner((py, "-m", "unittest", "discover"), _LOUD, _PATH) for py in ("python", "python3")),
-    *(Runner((py, "-m", "unittest"), _LOUD, _PATH) for py in ("python", "python3")),
-    *(Runner((py, "-m", "pytest"), _LOUD_OR_STOP, _NODE) for py in ("python", "python3")),
-    Runner(("pytest",), _LOUD_OR_STOP, _NODE),
-)
+PLAIN = Commands()  # what a project without the section says
 
 _LAUNCHERS = frozenset({"uv", "poetry", "hatch", "pdm", "pipenv", "rye", "coverage", "xvfb-run", "env"})
 _TEST_MODULES = frozenset({"pytest", "unittest"})
 _NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
+_NEXT = "add it under [checks] in steersman.toml"
+_KINDS: dict[ValueKind, Value] = {
+    "path": PATH,
+    "test": NODE,
+    "name": WORD,
+    "names": WORDS,
+    "number": number(0, 9_999_999),
+    "expression": EXPRESSION,
+    "text": TEXT,
+    "files": GLOBS,
+}
 
 
-def command_problem(argv: Sequence[object], allowed: Sequence[Argv]) -> str | None:
+class Approved(msgspec.Struct, frozen=True):
+    """Exactly this argv may run: why, what its exit code can prove, and the words that are paths of the tree."""
+
+    argv: Argv
+    fits: str
+    set: str
+    proves: Proves
+    paths: tuple[str, ...] = ()
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """It may not run, and what to do about it."""
+
+    reason: str
+
+
+def approve(proposal: object, checks: Sequence[Argv] = (), commands: Commands = PLAIN) -> Approved | Blocked:
+    """The verdict on a proposed command: a line of text, or a list of words; total."""
+    if isinstance(proposal, list | tuple) and (same := _as_a_check(proposal, checks)) is not None:
+        return Approved(same, "a check of the project", "checks", "check")
+    words = words_of(proposal)
+    if isinstance(words, NotSplit):
+        return Blocked(words.reason)
+    if words in checks:
+        return Approved(words, "a check of the project", "checks", "check")
+    on = sets_on(tuple(checks), commands)
+    grammars = known(commands)
+    found = fit_any(words, [g for g in grammars if g.set in on])
+    if isinstance(found, Fitted):
+        return Approved(words, found.grammar.name, found.grammar.set, found.grammar.proves, found.paths)
+    off = fit_any(words, [g for g in grammars if g.set not in on])
+    if isinstance(off, Fitted):
+        hint = f"it is in the set {off.grammar.set!r}, which is off; add {off.grammar.set!r} to sets under [commands]"
+        return Blocked(f"not on the allow-list: {shown(words)}: {hint}, or {_NEXT}")
+    return Blocked(f"not on the allow-list: {shown(words)}: {found.reason}; {_NEXT}")
+
+
+def command_problem(
+    argv: Sequence[object], allowed: Sequence[Argv], commands: Commands = PLAIN
+) -> str | None:
     """Why this proposed argv may not run, with the next step; or None when exactly it may."""
-    words = tuple(word for word in argv if isinstance(word, str) and "\0" not in word)
-    if not words or len(words) != len(argv) or not words[0]:
-        return "not a command: an argv is a list of texts that starts with a program; propose such a list"
-    if words in allowed:
-        return None
-    for number, word in enumerate(words, 1):
-        if (trouble := _word_problem(word)) is not None:
-            return f"not on the allow-list: word {number} {trouble}; propose relative paths inside the tree"
-    if any(_fits(words, runner) for runner in RUNNERS):
-        return None
-    return f"not on the allow-list: {_shown(words)}; add it under [checks] in steersman.toml"
+    verdict = approve(list(argv), allowed, commands)
+    return verdict.reason if isinstance(verdict, Blocked) else None
+
+
+def known(commands: Commands) -> tuple[Grammar, ...]:
+    """The project's own grammars and all that ship, whether on or off."""
+    own = tuple(_own(name, g) for name, g in commands.grammars.items())
+    return (*own, *shipped(commands.scripts, commands.targets))
+
+
+def sets_on(checks: tuple[Argv, ...], commands: Commands) -> frozenset[str]:
+    """The sets that are on: named by the project, its own, and those one of whose grammars a check of it fits."""
+    return frozenset({"own", *commands.sets}) | _used(checks, commands.scripts, commands.targets)
+
+
+@cache
+def _used(checks: tuple[Argv, ...], scripts: tuple[str, ...], targets: tuple[str, ...]) -> frozenset[str]:
+    """Who starts the checks with `uv run` has said yes to `uv run`; looking at files is always asked for by name."""
+    found = [fit_any(check, shipped(scripts, targets)) for check in checks]
+    return frozenset(f.grammar.set for f in found if isinstance(f, Fitted)) & frozenset(SETS) - {"read"}
+
+
+def _as_a_check(words: Sequence[object], checks: Sequence[Argv]) -> Argv | None:
+    """A check of the project may hold any words: a person wrote them."""
+    return next((check for check in checks if len(check) == len(words) and check == tuple(words)), None)
+
+
+def _own(name: str, given: OwnGrammar) -> Grammar:
+    flags = tuple(Option((flag,)) for flag in given.flags)
+    values = tuple(Option((flag,), _kind(kind), ("=", " "), 20) for flag, kind in given.values.items())
+    return Grammar(
+        name=name,
+        set="own",
+        about="A command of the project's own.",
+        starts=(given.start,),
+        options=(*flags, *values),
+        rest=None if given.operands is None else _KINDS[given.operands],
+        least=given.least,
+        most=given.most,
+        proves=given.proves,
+    )
+
+
+def _kind(kind: ValueKind | tuple[str, ...]) -> Value:
+    return _KINDS[kind] if isinstance(kind, str) else one_of(*kind)
 
 
 def is_test_runner(argv: Argv) -> bool:
@@ -110,25 +181,3 @@ def _unittest_count(match: re.Match[str]) -> int:
 def _pytest_count(parts: str) -> int:
     numbers = (part.split(" ", 1) for part in parts.split(", "))
     return sum(int(number) for number, word in numbers if word in _RAN_WORDS)
-
-
-def _word_problem(word: str) -> str | None:
-    if not word.isprintable():
-        return "has a control or invisible character"
-    if word.startswith(("/", "\\", "~")) or re.match(r"[A-Za-z]:[/\\]", word):
-        return "is an absolute path"
-    return "has a '..' segment" if ".." in re.split(r"[/\\:=]", word) else None
-
-
-def _fits(words: Argv, runner: Runner) -> bool:
-    size = len(runner.start)
-    rest = words[size:]
-    flags = tuple(word for word in rest if word in runner.flags)
-    names = rest[len(flags) :]
-    in_place = rest[: len(flags)] == flags and len(set(flags)) == len(flags)
-    return words[:size] == runner.start and in_place and all(runner.word.fullmatch(name) for name in names)
-
-
-def _shown(words: Argv) -> str:
-    text = " ".join(words)
-    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from steersman.judges.text import clip, printable
 _SHOWN = "<value>"  # stands in for the value in the library's own messages
 _SHOW_AT_MOST = 60
 _SAY_AT_MOST = 400
+_MOST = 300
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -32,11 +34,15 @@ def field(path: Sequence[str | int]) -> str:
 
 
 def problems_of(value: Any, schema: dict[str, Any]) -> tuple[Problem, ...]:
-    """All problems of a value, in the order of the schema; empty when it fits."""
+    """All problems of a value, in the order of the schema, up to more than anybody reads; empty when it fits."""
     import jsonschema_rs  # costs 28 ms, and most values fit
 
-    validator = jsonschema_rs.validator_for(schema, mask=_SHOWN)
-    return tuple(p for error in validator.iter_errors(value) for p in _spelled(error))
+    validator = jsonschema_rs.validator_for(schema, mask=_SHOWN, retriever=_nothing_from_elsewhere)
+    return tuple(p for error in islice(validator.iter_errors(value), _MOST) for p in _spelled(error))
+
+
+def _nothing_from_elsewhere(uri: str) -> Any:
+    raise ValueError(f"{clip(uri, _SHOW_AT_MOST)} is elsewhere: a schema holds all it refers to")
 
 
 def _spelled(error: Any) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """An agent's answer against its contract: parsed, or refused with all its problems.
 
-**Invariant:** pure and total: no text makes it raise, and nothing doubtful is repaired or guessed.
+**Invariant:** pure and total: no text makes it raise, and nothing doubtful is repaired or guessed. A text is read once:
+what was checked is what is returned.
 """
 
 from collections.abc import Callable
@@ -9,12 +10,14 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.replies import NO_COMMAND, REPLIES, reply_schema
+from steersman.contracts.verdicts import PLAIN, PlainVerdict, plain_schema
 from steersman.judges.problems import problems_of
-from steersman.judges.strict_json import Refused, read_object
+from steersman.judges.strict_json import Reading, Refused, read
 
-__all__ = ["Parsed", "Refused", "parse_reply"]
+__all__ = ["Parsed", "Refused", "parse_reply", "parse_verdict", "schema_problems"]
 
 Plain = dict[str, Any]
+MOST = 100  # problems that are listed
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -23,31 +26,61 @@ class Parsed(msgspec.Struct, frozen=True):
     value: msgspec.Struct
 
 
-def parse_reply(text: str, contract: str, nonce: str) -> Parsed | Refused:
-    """The reply as its contract's struct, or everything that is wrong with it."""
+def parse_reply(text: str, contract: str, nonce: str | None) -> Parsed | Refused:
+    """The reply as its contract's struct, or everything that is wrong with it; without a nonce any or none will do."""
     if contract not in REPLIES:
         return Refused((f"contract: {contract!r} is unknown; known are {', '.join(sorted(REPLIES))}",))
-    found = read_object(text)
-    if isinstance(found, Refused):
-        return found
-    broken = (*_nonce(found.value, nonce), *_rules(found.value, contract))
+    reading = read(text)
+    if nonce is None and reading.value is not None:
+        reading = msgspec.structs.replace(reading, value={"nonce": "", **reading.value})
+    return _held(reading, REPLIES[contract], reply_schema(contract), _JOINED.get(contract, _nothing), nonce)
+
+
+def parse_verdict(text: str) -> Parsed | Refused:
+    """A verdict in its plainest form: decision, summary and must_fix, and nothing beside them."""
+    return _held(read(text), PlainVerdict, plain_schema(), _JOINED[PLAIN], None)
+
+
+def schema_problems(text: str, schema: Plain) -> tuple[str, ...]:
+    """Everything that is wrong with a text, read as strictly as a reply, under any JSON Schema; nothing when it fits."""
+    reading = read(text)
+    found = [] if reading.value is None else problems_of(reading.value, schema)
+    return _listed((*reading.problems, *map(str, found)))
+
+
+def _held(
+    reading: Reading,
+    shape: type[msgspec.Struct],
+    schema: Plain,
+    rule: Callable[[Plain], tuple[str, ...]],
+    nonce: str | None,
+) -> Parsed | Refused:
+    if reading.value is None:
+        return Refused(_listed(reading.problems))
+    broken = (*_nonce(reading.value, nonce), *rule(reading.value))
     try:
-        value = msgspec.json.decode(found.body, type=REPLIES[contract])
-    except msgspec.DecodeError as error:
-        listed = tuple(map(str, problems_of(found.value, reply_schema(contract))))
-        return Refused((*(listed or (f"reply: {error}",)), *broken))
-    return Refused(broken) if broken else Parsed(value)
+        value = msgspec.convert(reading.value, type=shape)
+    except msgspec.ValidationError as error:
+        # What an agent is asked for and what is refused without it differ by the fields that have a default.
+        needed = [f.encode_name for f in msgspec.structs.fields(shape) if f.required]
+        listed = tuple(map(str, problems_of(reading.value, {**schema, "required": needed})))
+        return Refused(_listed((*reading.problems, *(listed or (f"reply: {error}",)), *broken)))
+    wrong = (*reading.problems, *broken)
+    return Refused(_listed(wrong)) if wrong else Parsed(value)
 
 
-def _nonce(value: Plain, nonce: str) -> tuple[str, ...]:
-    if isinstance(value.get("nonce"), str) and value["nonce"] != nonce:
+def _listed(problems: tuple[str, ...]) -> tuple[str, ...]:
+    return (*problems[:MOST], "reply: and more problems") if len(problems) > MOST else problems
+
+
+def _nonce(value: Plain, nonce: str | None) -> tuple[str, ...]:
+    if nonce is not None and isinstance(value.get("nonce"), str) and value["nonce"] != nonce:
         return ("nonce: is not the one given with this request",)
     return ()
 
 
-def _rules(value: Plain, contract: str) -> tuple[str, ...]:
-    rule = _JOINED.get(contract)
-    return rule(value) if rule else ()
+def _nothing(_: Plain) -> tuple[str, ...]:
+    return ()
 
 
 def _reviewer(value: Plain) -> tuple[str, ...]:
@@ -66,4 +99,8 @@ def _tester(value: Plain) -> tuple[str, ...]:
 
 
 # The rules that join fields, which a JSON Schema cannot say in words an agent can act on.
-_JOINED: dict[str, Callable[[Plain], tuple[str, ...]]] = {"reviewer": _reviewer, "tester": _tester}
+_JOINED: dict[str, Callable[[Plain], tuple[str, ...]]] = {
+    PLAIN: _reviewer,
+    "reviewer": _reviewer,
+    "tester": _tester,
+}

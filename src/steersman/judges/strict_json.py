@@ -11,16 +11,15 @@ from typing import Any
 
 import msgspec
 
-MAX_BYTES = 256 * 1024
-MAX_DEPTH = 16
-MAX_MEMBERS = 5_000
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 32
+MAX_MEMBERS = 2_000
 LARGEST = 2**53 - 1
 
 _BLANK = " \t\r\n"
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 # Strings are stepped over whole; a quote left over has no end, which the decoder will say.
-_MARKS = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\],]', re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_MARKS = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|["{}\[\],]', re.DOTALL)
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -36,23 +35,39 @@ class Found(msgspec.Struct, frozen=True):
     body: str
 
 
-def read_object(text: str) -> Found | Refused:
+class Reading(msgspec.Struct, frozen=True):
+    """What could be read, and what is wrong with it; a value with problems is only good for finding more of them."""
+
+    value: dict[str, Any] | None
+    body: str
+    problems: tuple[str, ...]
+
+
+def read_object(text: str, limit: int = MAX_BYTES) -> Found | Refused:
     """The one object that is the whole text, optionally in one code fence."""
-    if (bad := _unfit(text)) is not None:
-        return Refused((bad,))
+    reading = read(text, limit)
+    if reading.value is None or reading.problems:
+        return Refused(reading.problems)
+    return Found(reading.value, reading.body)
+
+
+def read(text: str, limit: int = MAX_BYTES) -> Reading:
+    """The same, with the value also where something is wrong with it, so that all the rest can be said too."""
+    if (bad := _unfit(text, limit)) is not None:
+        return Reading(None, "", (bad,))
     body = _unfenced(text.strip(_BLANK))
     if (bad := _oversized(body)) is not None:
-        return Refused((bad,))
+        return Reading(None, body, (bad,))
     return _decoded(body)
 
 
-def _unfit(text: str) -> str | None:
-    if len(text) > MAX_BYTES:
-        return f"reply: longer than {MAX_BYTES} bytes"
-    if _SURROGATE.search(text):
+def _unfit(text: str, limit: int) -> str | None:
+    if len(text) > limit:
+        return f"reply: longer than {limit} bytes"
+    if not _is_unicode(text):
         return "reply: holds text that is not Unicode (a lone surrogate)"
-    if len(text.encode()) > MAX_BYTES:
-        return f"reply: longer than {MAX_BYTES} bytes"
+    if len(text.encode()) > limit:
+        return f"reply: longer than {limit} bytes"
     if not text.strip(_BLANK):
         return "reply: is empty; answer with one JSON object"
     return None
@@ -64,8 +79,8 @@ def _unfenced(text: str) -> str:
 
 
 def _oversized(body: str) -> str | None:
-    """Counts before the decoder runs, so that it is never asked to recurse deeply."""
-    depth = members = 0
+    """Counts before the decoder runs, so that it is never asked to recurse deeply or to fill memory."""
+    depth = members = strings = 0
     for mark in _MARKS.finditer(body):
         match mark[0]:
             case "{" | "[":
@@ -77,14 +92,16 @@ def _oversized(body: str) -> str | None:
                 members += 1
             case '"':
                 break
+            case _:
+                strings += 1
         if depth > MAX_DEPTH:
             return f"reply: nested deeper than {MAX_DEPTH} levels"
-        if members > MAX_MEMBERS:
+        if members > MAX_MEMBERS or strings > 2 * MAX_MEMBERS:
             return f"reply: more than {MAX_MEMBERS} members"
     return None
 
 
-def _decoded(body: str) -> Found | Refused:
+def _decoded(body: str) -> Reading:
     problems: list[str] = []
     decoder = json.JSONDecoder(
         object_pairs_hook=partial(_object, problems),
@@ -95,15 +112,13 @@ def _decoded(body: str) -> Found | Refused:
     try:
         value, end = decoder.raw_decode(body)
     except ValueError as error:
-        return Refused((*problems, f"reply: is not one JSON object: {error}"))
+        return Reading(None, body, (*problems, f"reply: is not one JSON object: {error}"))
     if end != len(body):
         problems.append(f"reply: more text after the first value, at character {end + 1}")
     if not isinstance(value, dict):
-        problems.append("reply: is not a JSON object")
-    if problems:
-        return Refused(tuple(problems))
-    bad = tuple(_bad_text(value, ""))
-    return Refused(bad) if bad else Found(value, body)
+        return Reading(None, body, (*problems, "reply: is not a JSON object"))
+    bad = tuple(_bad_text(value, ""))  # nothing can be asked of such a value: it cannot even be encoded
+    return Reading(None if bad else value, body, (*problems, *bad))
 
 
 def _object(problems: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,7 +140,7 @@ def _integer(problems: list[str], digits: str) -> int:
 
 
 def _float(problems: list[str], digits: str) -> float:
-    number = float(digits)
+    number = float(digits) if len(digits) <= 400 else math.inf
     if not math.isfinite(number) or (number == 0 and digits.startswith("-")):
         problems.append(f"number {digits[:20]}: not a finite number, or a negative zero")
         return 0.0
@@ -139,7 +154,7 @@ def _constant(problems: list[str], word: str) -> None:
 def _bad_text(value: Any, where: str) -> list[str]:
     """Strings that only an escape can smuggle in: lone surrogates and NUL."""
     match value:
-        case str() if "\0" in value or _SURROGATE.search(value):
+        case str() if "\0" in value or not _is_unicode(value):
             return [f"{where}: holds a NUL character or a lone surrogate"]
         case list():
             return [p for n, item in enumerate(value) for p in _bad_text(item, f"{where}[{n}]")]
@@ -147,6 +162,13 @@ def _bad_text(value: Any, where: str) -> list[str]:
             return [p for key, item in value.items() for p in _bad_member(key, item, where)]
         case _:
             return []
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _bad_member(key: str, item: Any, where: str) -> list[str]:

@@ -1,0 +1,162 @@
+"""Go, Rust, make, Gradle and Maven. Left out, for instance: `-exec`, `-toolexec`, `-overlay`, `-o`, `-c`, `-C`, profiles;
+`--config`, `--manifest-path`, `--target-dir`, `--no-run`, `+toolchain`; `-f`, `--eval`, `-n`, `-t`, `-i`, VAR=…; `-I`, `-b`,
+`-P`, `-D` but for `-Dtest=`, `-x`, `-s`, `-fn`. A package of Go is named from the tree: another one's tests prove nothing."""
+
+import re
+
+from steersman.judges.grammar import Grammar, Option, Value
+from steersman.judges.grammars.values import TEXT, WORD, WORDS, flags, number, one_of, takes
+
+_PACKAGE = Value(
+    name="PACKAGE",
+    meaning="a package of the tree: `./...`, `./name`, `.`",
+    pattern=r"\.|(?:\./)(?:\.\.\.|(?:\w[\w.+@-]*/)*(?:\w[\w.+@-]*|\.\.\.))/?",
+    path=r"(.+?)/?(?:\.\.\.)?\Z",
+)
+_TAGS = takes("-tags", WORDS)
+_GO_TEST: tuple[Option, ...] = (
+    *flags("-v -race -short -failfast -json -cover -trimpath"),
+    takes("-run", TEXT),
+    takes("-count", number(1, 100)),
+    takes("-parallel", number(1, 64)),
+    takes("-p", number(1, 16)),
+    takes("-shuffle", one_of("on", "off")),
+    takes("-timeout", Value(name="DURATION", meaning="a time such as 90s or 10m", pattern=r"[1-9][0-9]{0,3}[sm]")),
+    takes("-mod", one_of("readonly", "vendor")),
+    _TAGS,
+)  # fmt: skip
+_CARGO: tuple[Option, ...] = (
+    *flags("--workspace --all --all-features --no-default-features --lib --bins --tests --examples --all-targets"),
+    *flags("--release --locked --offline --frozen -q/--quiet"),
+    *flags("-v/--verbose", often=2),
+    takes("-p/--package", WORD, often=10),
+    takes("-F/--features", WORDS, often=5),
+    takes("--test", WORD, often=10),
+    takes("--bin", WORD, often=10),
+    takes("-j/--jobs", number(1, 16), "=", " ", ""),
+)  # fmt: skip
+_TEST_BINARY: tuple[Option, ...] = (
+    *flags("--nocapture --show-output --include-ignored --exact"),
+    takes("--test-threads", number(1, 64)),
+)
+_LINTS: tuple[Option, ...] = (
+    takes("-D", WORD, " ", "", often=10),
+    takes("-W", WORD, " ", "", often=10),
+)
+
+_GO = (
+    Grammar(
+        name="go test",
+        set="tests",
+        about="Packages of the tree.",
+        starts=(("go", "test"),),
+        options=_GO_TEST,
+        rest=_PACKAGE,
+    ),
+    Grammar(
+        name="go vet",
+        set="go",
+        about="Packages of the tree.",
+        starts=(("go", "vet"),),
+        options=(_TAGS,),
+        rest=_PACKAGE,
+        proves="check",
+    ),
+    Grammar(
+        name="go build",
+        set="go",
+        about="Whether packages of the tree build.",
+        starts=(("go", "build"),),
+        options=(*flags("-v -race -trimpath"), _TAGS, takes("-o", one_of("/dev/null"))),
+        rest=_PACKAGE,
+        proves="check",
+    ),
+)
+_RUST = (
+    Grammar(
+        name="cargo test",
+        set="tests",
+        about="The crate's tests, or those with a name in them.",
+        starts=(("cargo", "test"),),
+        options=(*_CARGO, *flags("--doc --no-fail-fast")),
+        rest=WORD,
+        tail=_TEST_BINARY,
+    ),
+    Grammar(
+        name="cargo check",
+        set="cargo",
+        about="Whether it compiles.",
+        starts=(("cargo", "check"),),
+        options=_CARGO,
+        proves="check",
+    ),
+    Grammar(
+        name="cargo clippy",
+        set="cargo",
+        about="Lints; nothing is fixed.",
+        starts=(("cargo", "clippy"),),
+        options=_CARGO,
+        tail=_LINTS,
+        proves="check",
+    ),
+)
+_MODULE = r"(?::?[\w-]+:)*"
+
+
+def builds(targets: tuple[str, ...]) -> tuple[Grammar, ...]:
+    """The grammars of this page; make, gradle and maven take the project's own targets too."""
+    return (*_GO, *_RUST, _make(targets), _gradle(targets), _maven(targets))
+
+
+def _make(targets: tuple[str, ...]) -> Grammar:
+    return Grammar(
+        name="make",
+        set="tests",
+        about="One target: `test`, or one that the project names.",
+        starts=(("make",),),
+        options=(
+            *flags("-s/--silent -k/--keep-going --no-print-directory"),
+            takes("-j/--jobs", number(1, 16), "=", " ", ""),
+        ),
+        first=(one_of("test", *targets),),
+    )
+
+
+def _gradle(targets: tuple[str, ...]) -> Grammar:
+    names = ("test", "check", *targets)
+    task = Value(
+        name="TASK",
+        meaning=f"a task: {', '.join(names)}",
+        pattern=rf"{_MODULE}(?:{'|'.join(map(re.escape, names))})",
+    )
+    return Grammar(
+        name="gradle",
+        set="gradle",
+        about="The tasks test and check, of the whole build or a part, and those that the project names.",
+        starts=(("./gradlew",), ("gradle",)),
+        options=(
+            *flags("--offline --no-daemon -q/--quiet --stacktrace --continue --no-build-cache"),
+            takes("--console", one_of("plain"), "="),
+            takes("--tests", Value(name="NAME", meaning="a test's name, also with *", pattern=r"[\w*][\w.*$]{0,199}"), " ", often=10),
+        ),
+        first=(task,),
+        rest=task,
+        most=10,
+    )  # fmt: skip
+
+
+def _maven(targets: tuple[str, ...]) -> Grammar:
+    return Grammar(
+        name="mvn",
+        set="maven",
+        about="The phases test and verify, and those that the project names.",
+        starts=(("mvn",), ("./mvnw",)),
+        options=(
+            *flags("-q/--quiet -B/--batch-mode -o/--offline -ntp/--no-transfer-progress -am/--also-make"),
+            takes("-pl/--projects", WORDS, " "),
+            takes(
+                "-Dtest", Value(name="TESTS", meaning="tests by name", pattern=r"[\w*][\w.#*+,$]{0,199}"), "="
+            ),
+        ),
+        first=(one_of("test", "verify", *targets),),
+    )

@@ -1,0 +1,148 @@
+"""Python: pytest, unittest, ruff and mypy, and what starts them. Left out of pytest, for instance: `-p`, `-c`, `-o`,
+`-W`, `--rootdir`, `--basetemp`, `--pyargs` (they load, move or delete), `--junitxml`, `--log-file` (they write),
+`--pdb`, `--trace` (they wait), `--co`, `--deselect`, `--ignore`, `--lf` (they run less than they seem to)."""
+
+from steersman.judges.grammar import Grammar, Option, Value
+from steersman.judges.grammars.values import (
+    DOTTED,
+    EXPRESSION,
+    GLOB,
+    NODE,
+    PATH,
+    WORDS,
+    flags,
+    number,
+    one_of,
+    takes,
+)
+
+_PYTHONS = ("python", "python3")
+_PYTEST: tuple[Option, ...] = (
+    *flags("-q/--quiet -v/--verbose", often=3),
+    *flags("-x/--exitfirst -s -l/--showlocals --ff/--failed-first --strict-markers --strict-config --no-header"),
+    *flags("--disable-warnings --runxfail --full-trace"),
+    takes("-k", EXPRESSION, " "),
+    takes("-m", EXPRESSION, " "),
+    takes("-r", Value(name="CHARS", meaning="letters of pytest's report", pattern=r"[fEsxXpPwaAN]{1,12}"), " ", ""),
+    takes("-n/--numprocesses", Value(name="N", meaning="auto, or a number from 0 to 16", pattern=r"auto|[0-9]|1[0-6]"), "=", " ", ""),
+    takes("--maxfail", number(1, 1000)),
+    takes("--tb", one_of("auto", "long", "short", "line", "native", "no")),
+    takes("--color", one_of("yes", "no", "auto")),
+    takes("--capture", one_of("fd", "sys", "no", "tee-sys")),
+    takes("--show-capture", one_of("no", "stdout", "stderr", "log", "all")),
+    takes("--durations", number(0, 1000)),
+    takes("--timeout", number(1, 3600)),
+)  # fmt: skip
+_UNITTEST: tuple[Option, ...] = (
+    *flags("-v/--verbose -q/--quiet -f/--failfast -b/--buffer --locals"),
+    takes("-k", EXPRESSION, " ", often=5),
+)
+
+PYTEST = Grammar(
+    name="pytest",
+    set="tests",
+    about="pytest on the tree, a file, or single tests.",
+    starts=(("pytest",), *((py, "-m", "pytest") for py in _PYTHONS)),
+    options=_PYTEST,
+    clusters=True,
+    rest=NODE,
+)
+DISCOVER = Grammar(
+    name="unittest discover",
+    set="tests",
+    about="unittest, looking for tests in a folder.",
+    starts=tuple((py, "-m", "unittest", "discover") for py in _PYTHONS),
+    options=(
+        *_UNITTEST,
+        takes("-s/--start-directory", PATH),
+        takes("-t/--top-level-directory", PATH),
+        takes("-p/--pattern", GLOB),
+    ),
+    rest=PATH,
+    most=1,
+)
+UNITTEST = Grammar(
+    name="unittest",
+    set="tests",
+    about="unittest, everything or tests by name.",
+    starts=tuple((py, "-m", "unittest") for py in _PYTHONS),
+    options=_UNITTEST,
+    rest=DOTTED,
+)
+RUFF = Grammar(
+    name="ruff check",
+    set="tests",
+    about="ruff's rules as the project has them; nothing is fixed.",
+    starts=(("ruff", "check"),),
+    options=(
+        *flags("-q/--quiet --no-fix --no-cache"),
+        takes("--output-format", one_of("concise", "full", "grouped", "json", "github")),
+    ),
+    rest=PATH,
+    proves="check",
+)
+MYPY = Grammar(
+    name="mypy",
+    set="tests",
+    about="Types, with the project's own settings.",
+    starts=(("mypy",),),
+    options=flags("--strict --pretty --no-incremental --show-error-codes --show-error-context --no-color-output"),
+    rest=PATH,
+    proves="check",
+)  # fmt: skip
+
+_COMMANDS = (PYTEST, DISCOVER, UNITTEST, RUFF, MYPY)
+_UV = Grammar(
+    name="uv run",
+    set="uv",
+    about="One of the Python commands in the project's environment.",
+    starts=(("uv", "run"),),
+    options=(
+        *flags("--frozen --locked --no-sync --offline --all-extras --all-groups --dev --no-dev -q/--quiet"),
+        takes("--extra", WORDS, often=5),
+        takes("--group", WORDS, often=5),
+    ),
+    inner=_COMMANDS,
+)
+_POETRY = Grammar(
+    name="poetry run",
+    set="poetry",
+    about="One of the Python commands in the project's environment.",
+    starts=(("poetry", "run"),),
+    inner=_COMMANDS,
+)
+_HATCH = Grammar(
+    name="hatch run",
+    set="hatch",
+    about="One of the Python commands in the project's environment.",
+    starts=(("hatch", "run"),),
+    inner=_COMMANDS,
+)
+_HATCH_TEST = Grammar(
+    name="hatch test",
+    set="hatch",
+    about="pytest as hatch sets it up.",
+    starts=(("hatch", "test"),),
+    options=flags("-a/--all -q/--quiet -v/--verbose"),
+    rest=NODE,
+)
+_TOX = Grammar(
+    name="tox",
+    set="tox",
+    about="The project's environments, or some by name.",
+    starts=(("tox",), ("tox", "run")),
+    options=(*flags("-q/--quiet -v/--verbose", often=2), takes("-e", WORDS, " "), *flags("--skip-pkg-install")),
+)  # fmt: skip
+
+
+def python(scripts: tuple[str, ...]) -> tuple[Grammar, ...]:
+    """The grammars of this page; hatch may also run the project's own scripts."""
+    script = Grammar(
+        name="hatch script",
+        set="hatch",
+        about="A script of the project by its name.",
+        starts=(("hatch", "run"),),
+        first=(one_of("test", *scripts),),
+        proves="check",
+    )
+    return (*_COMMANDS, _UV, _POETRY, _HATCH, script, _HATCH_TEST, _TOX)

@@ -1,0 +1,65 @@
+"""What words may look like in the grammars that ship, and the short forms the tables are written with.
+
+**Invariant:** no value begins with "-", "@" or "+", leaves the tree, or is a path in `.git` or `.steersman`.
+"""
+
+from steersman.judges.grammar import Form, Option, Value
+
+_SEGMENT = r"(?!(?i:\.git|\.steersman|git~1)(?:/|:|\Z))\.?\w[\w.+@,-]*+(?: [\w.+@,-]++)*+"
+_PATH = rf"(?:\./)?{_SEGMENT}(?:/{_SEGMENT})*+/?|\.|\./"
+_HIDING = r"(?!(?:.*/)?(?i:\.env\b|\.netrc|\.npmrc|\.pypirc|\.ssh|\.aws|\.gnupg|\.docker|\.kube|id_\w+|[^/]*\.(?:pem|key|p12|pfx|kdbx)\Z))"
+_WHOLE = r"(.+)"
+
+PATH = Value(name="PATH", meaning="a path inside the tree", pattern=_PATH, path=_WHOLE)
+SOURCE = Value(
+    name="FILE", meaning="a path inside the tree that looks like no secret", pattern=_HIDING + f"(?:{_PATH})", path=_WHOLE
+)  # fmt: skip
+NODE = Value(
+    name="TEST",
+    meaning="a path inside the tree, or one test of it (`tests/test_a.py::test_b[1]`)",
+    pattern=rf"(?:{_PATH})(?:::\w+)*+(?:\[[\w.+ ,=:/-]*+\])?",
+    path=r"([^:\[]+)",
+)
+DOTTED = Value(
+    name="NAME", meaning="a test by its dotted name, or its path", pattern=_PATH, path=r"([^ ]*\.py)\Z"
+)
+WORD = Value(name="NAME", meaning="a plain name", pattern=r"\w[\w.:-]{0,99}")
+WORDS = Value(
+    name="NAMES", meaning="plain names with commas between", pattern=r"\w[\w.-]*+(?:[,:/]\w[\w.-]*+)*+"
+)
+EXPRESSION = Value(
+    name="EXPRESSION",
+    meaning="names joined by and, or, not and brackets",
+    pattern=r"[\w(][\w .()\[\]:+,-]{0,499}",
+)
+TEXT = Value(name="PATTERN", meaning="a text that does not begin with a dash", pattern=r"[^-@+].{0,499}")
+GLOB = Value(
+    name="GLOB", meaning="a name with * and ? in it", pattern=r"(?!\.\.?\Z)[\w.*?\[][\w.*?\[\],+ -]{0,199}"
+)
+GLOBS = Value(
+    name="FILES",
+    meaning="paths inside the tree, also with * and ? in them",
+    pattern=r"(?:\./)?(?!(?:.*/)?(?:\.\.|(?i:\.git|\.steersman))(?:/|\Z))[\w.*?][\w.*?/+@,-]{0,399}",
+    path=r"([^*?]+)",
+)
+
+
+def number(least: int, most: int) -> Value:
+    """A whole number between two."""
+    said = f"a number from {least} to {most}"
+    return Value(name="N", meaning=said, pattern=r"[0-9]{1,7}", least=least, most=most)
+
+
+def one_of(*words: str) -> Value:
+    """One of these words."""
+    return Value(name="|".join(words), meaning=f"one of {', '.join(words)}", words=words)
+
+
+def flags(names: str, often: int = 1) -> tuple[Option, ...]:
+    """Options without a value; `-q/--quiet` is one under two names."""
+    return tuple(Option(tuple(part.split("/")), often=often) for part in names.split())
+
+
+def takes(names: str, value: Value, *forms: Form, often: int = 1) -> Option:
+    """An option with a value, written in these ways; `-k/--keyword` is one under two names."""
+    return Option(tuple(names.split("/")), value, forms or ("=", " "), often)

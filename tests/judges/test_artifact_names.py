@@ -1,0 +1,109 @@
+"""Names of a run's files: relative, plain, one file on every file system, and nobody else's."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.judges.artifact_names import (
+    DEEPEST,
+    artifact_problem,
+    collision,
+    folded,
+    name_problem,
+    opens_a_gate,
+)
+
+GOOD = [
+    "a",
+    "claims.json",
+    "plan.files.json",
+    "planning/planning.ai.json",
+    "research/agent-1/summary.md",
+    "code/diff.patch",
+    "code/files/src/app.py",
+    "code/files/src/größe.py",
+    "笔记/计划.md",
+    "_private/x",
+    "v1.2+rc@x.txt",
+    "x" * 200,
+    "/".join("d" * DEEPEST),
+    "review/plan-review.json",
+    "active_context.md",
+    "evidence.json",
+    "state.json.txt",
+    "code/files",
+    "code/files/pkg/__init__.py",
+    "code/files/conftest.py",
+    "code/files/package.json",
+]
+
+BAD = {
+    "is not a text": [None, 7, True, 1.5, [], ["a"], {"a": 1}, b"a"],
+    "is empty": [""],
+    "it is relative": ["/etc/passwd", "//x", "a//b", "a/", "/", "a/./b", ".", "..", "a/..", "../x", "a/../../x"],
+    "a part is made of": [
+        "~/x", "a~1", "C:\\x", "..\\x", "\\\\h\\s", "file:///x", "%2e%2e%2fx", "a\u2215b", "a\u2044b", "a:b", ".git/config",
+        ".hidden", "...", "-rf", "--output=x", "+x", "@x", "$(x)", "`x`", "a;b", "a|b", "a&b", "a'b", 'a"b', "{0}", "a b",
+        "a b", "a*", "a?", "[a]", "a,b", "a=b", "a!b", "a#b", "a^b", "a<b", "🚀", "__", "_", "_.x", "\u0301a", "a\ufe0f",
+    ],
+    "has a control or invisible character": [
+        "a\0b", "a\nb", "a\rb", "a\tb", "a\x1b]0;x\x07", "a\u202eb", "a\u200bb", "a\u2066b", "\ufeffa", "a\ud800b", "a\u00a0b",
+        "a\u115fb", "a\u2028b", "a\x7fb", "a\u00adb", "a\U000e0041b", "a\ue000b", "a\u3000b",
+    ],
+    "look-alike or composed": ["e\u0301.md", "ａ.md", "．．／x", "ﬁle", "a²", "\u212b"],
+    "ends with a dot": ["a.", "a/b./c", "x.."],
+    "is a device on Windows": ["CON", "con", "nul.txt", "a/aux.c", "COM1", "lpt9.x", "Prn.tar.gz"],
+    "is longer than": ["x/" * 600 + "x", "日" * 400],
+    "has a part of more than 200 bytes": ["x" * 201, "a/" + "é" * 101],
+    "is deeper than": ["/".join("d" * (DEEPEST + 1))],
+    "is written by steersman alone": [
+        "state.json", "State.JSON", "tape.jsonl", "accept/decision.json", "ACCEPT/x", "accept", "steersman.toml", "keys/x",
+    ],
+    "would be obeyed by a tool": [
+        "conftest.py", "sitecustomize.py", "x/package.json", "Makefile", "setup.py", "evil.pth", "AGENTS.md", "x/CLAUDE.md",
+        "code/filesx/conftest.py", "lib.so", "node_modules/x.js",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_plain_names_are_accepted(name):
+    """Ordinary names, in any script, up to the limits."""
+    assert artifact_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [(words, name) for words, names in BAD.items() for name in names], ids=ascii
+)
+def test_other_names_are_refused_with_the_reason(words, name):
+    """Everything else is refused, and the reason says which rule it breaks."""
+    assert words in (artifact_problem(name) or "")
+
+
+def test_a_copy_of_what_tools_obey_opens_a_gate():
+    """Below code/files a changed file keeps its name; what runs as code or instructs agents is said to open a gate."""
+    assert opens_a_gate("code/files/conftest.py") == "pytest loads it"
+    assert opens_a_gate("code/files/AGENTS.md")
+    assert opens_a_gate("code/files/src/app.py") is None
+    assert opens_a_gate("notes.md") is None
+
+
+def test_names_that_some_file_system_takes_for_one():
+    """Case and forms of Unicode collide; the name itself does not."""
+    assert collision("README.md", ["readme.md", "x"]) == "readme.md"
+    assert collision("straße", ["STRASSE"]) == "STRASSE"
+    assert collision("é.md", ["e\u0301.md"]) == "e\u0301.md"
+    assert collision("README.md", ["README.md", "x"]) is None
+
+
+@given(st.text(max_size=40))
+def test_an_accepted_name_is_one_file_everywhere(name):
+    """No text makes it raise; what is accepted is stable, printable, relative and free of dots that move."""
+    if name_problem(name) is None:
+        assert unicodedata.normalize("NFC", name) == name
+        assert name.isprintable()
+        assert not {"", ".", ".."} & set(name.split("/"))
+        assert not set(name) & set("\\:*?\"<>|~$%{}()[]!#&;'` ")
+        assert folded(folded(name)) == folded(name)
