@@ -8,114 +8,75 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges import evidence
-from steersman.judges.evidence import summarise
+from steersman.judges.evidence import weigh
 
 CODES = {"passed": 0, "failed": 1, "no_tests": 5}
 
 
 def result(verdict, argv=("pytest", "-q"), **more):
-    given_ = {"exit_code": CODES.get(verdict), "name": "unit", "source": "project", **more}
+    given_ = {"exit_code": CODES.get(verdict), "name": "unit", "source": "tester", **more}
     return CommandResult(verdict=verdict, argv=argv, **given_)
 
 
-def test_nothing_is_failure():
-    """An empty list is never passed."""
-    summary = summarise([], (), "same_command")
-    assert summary.verdict == "failed"
-    assert not summary.all_passed
-    assert not summary.only_blocked_failures
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        (["passed"], "passed"),
-        (["passed", "passed"], "passed"),
-        (["blocked"], "blocked"),
-        (["passed", "blocked"], "blocked"),
-        (["failed"], "failed"),
-        (["timeout"], "failed"),
-        (["no_tests"], "failed"),
-        (["passed", "no_tests"], "failed"),
-        (["blocked", "failed"], "failed"),
-        (["blocked", "timeout"], "failed"),
-    ],
-)
-def test_precedence(verdicts, expected):
-    """failed > blocked > passed; a timeout and zero tests are failures."""
-    summary = summarise([result(v) for v in verdicts], (), "same_command")
-    assert summary.verdict == expected
-    assert summary.all_passed == (expected == "passed")
-    assert summary.only_blocked_failures == (expected == "blocked")
+def test_nothing_is_no_pass():
+    """Of no results nothing is passed and no test counts."""
+    told = weigh([])
+    assert (told.passed, told.tests, told.first) == (0, 0, None)
 
 
 def test_counts():
-    """Each verdict is counted, and the tests where a runner tells them."""
-    results = [result(v, (v,)) for v in ("passed", "failed", "blocked", "timeout", "no_tests")]
-    summary = summarise(
-        [*results, result("passed", tests=7), result("passed", tests=None)], (), "same_command"
-    )
-    assert (summary.passed, summary.failed, summary.blocked, summary.timeout, summary.no_tests) == (
-        3,
-        1,
-        1,
-        1,
-        1,
-    )
-    assert summary.tests == 7
-    assert summary.failed_commands == ("failed", "timeout", "no_tests")
+    """Each verdict is counted, and the tests of what passed where a runner tells them."""
+    results = [result(v, (v,), tests=9) for v in ("failed", "blocked", "timeout", "no_tests")]
+    told = weigh([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
+    assert (told.passed, told.failed, told.blocked, told.timeout, told.no_tests) == (2, 1, 1, 1, 1)
+    assert told.tests == 7
+    assert told.failed_commands == ("failed", "timeout", "no_tests")
 
 
-def test_a_pass_that_contradicts_its_record():
+@pytest.mark.parametrize(("more", "verdict"), [({"tests": 0}, "no_tests"), ({"exit_code": 1}, "failed")])
+def test_a_pass_that_contradicts_its_record(more, verdict):
     """A pass with zero tests or a failing exit code is not one."""
-    assert summarise([result("passed", tests=0)], (), "same_command").no_tests == 1
-    assert summarise([result("passed", exit_code=1)], (), "same_command").failed == 1
+    assert getattr(weigh([result("passed", **more)]), verdict) == 1
 
 
-def test_same_command():
-    """The same command failing again is a repetition, whatever it says this time."""
-    first = summarise([result("failed", output="a")], (), "same_command")
-    again = summarise(
-        [result("failed", output="b"), result("passed", ("ls",))],
-        evidence.keys(first, "same_command"),
-        "same_command",
+def test_two_runs_of_one_command_are_one_check():
+    """Results of the same command on the same tree are judged together: one that failed and passed is flaky."""
+    told = weigh([result("failed"), result("passed", tests=3)])
+    assert (told.passed, told.failed, told.flaky, told.tests, told.doubts) == (0, 0, 1, 3, 1)
+    assert told.questions == ("unit: it failed and passed on the same tree",)
+    assert told.failed_commands == ()
+
+
+def test_what_failed_comes_before_what_is_only_open():
+    """The next round is told of a real failure first, else of what was kept from running."""
+    blocked, failed = result("blocked", ("rm",)), result("failed")
+    assert weigh([blocked, failed]).first is failed
+    assert weigh([blocked]).first is blocked
+
+
+def test_results_are_held_against_the_base_tree():
+    """Fewer tests than before are missing, and told; a check of the project without a base is in doubt."""
+    base = [result("passed", tests=5, source="project")]
+    told = weigh([result("passed", tests=3, source="project")], base)
+    assert (told.missing, told.questions) == (2, ("unit: 2 tests ran on the base tree and did not run now",))
+    assert weigh([result("passed", tests=3, source="project")]).questions == (
+        "unit: it was not run on the base tree",
     )
-    assert not first.repeated
-    assert again.repeated
-    assert again.verdict == "repeated"
 
 
-def test_same_failure():
-    """Under the other rule only the same command with the same failure repeats."""
-    first = summarise([result("failed", output="assert 1 == 2 in 0.3s")], (), "same_failure")
-    before = evidence.keys(first, "same_failure")
-    assert summarise([result("failed", output="assert 1 == 2 in 0.7s")], before, "same_failure").repeated
-    assert not summarise([result("failed", output="KeyError: x")], before, "same_failure").repeated
-    assert not summarise(
-        [result("failed", output="assert 1 == 2 in 0.3s", exit_code=2)], before, "same_failure"
-    ).repeated
-
-
-def test_blocked_and_passed_do_not_repeat():
-    """Only a command that failed now can repeat."""
-    before = ("pytest -q",)
-    assert not summarise([result("blocked")], before, "same_command").repeated
-    assert not summarise([result("passed")], before, "same_command").repeated
-
-
-def test_digests_from_the_caller():
-    """Where outputs are stored elsewhere, their digests stand for them."""
-    digest = evidence.output_digest("boom")
-    there = summarise([result("failed", output="boom")], (), "same_failure")
-    here = summarise([result("failed")], there.failure_keys, "same_failure", digests=[digest])
-    assert here.repeated
+def test_failures_have_keys():
+    """The same command that fails in the same way has the same key; other words or another exit code another."""
+    (key,) = weigh([result("failed", output="assert 1 == 2 in 0.3s")]).failure_keys
+    assert weigh([result("failed", output="assert 1 == 2 in 0.7s")]).failure_keys == (key,)
+    assert weigh([result("failed", output="KeyError: x")]).failure_keys != (key,)
+    assert weigh([result("failed", output="assert 1 == 2 in 0.3s", exit_code=2)]).failure_keys != (key,)
 
 
 def test_keys_once():
     """A command that failed twice in a round has one key."""
-    summary = summarise([result("failed"), result("failed")], (), "same_command")
-    assert summary.failed_commands == ("pytest -q",)
-    assert len(summary.failure_keys) == 1
+    told = weigh([result("failed"), result("failed", name="again")])
+    assert told.failed_commands == ("pytest -q",)
+    assert len(told.failure_keys) == 1
 
 
 def test_output_digest():

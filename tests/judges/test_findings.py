@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.findings import compare, finding_id
+from steersman.contracts.replies import ReviewerReply
+from steersman.judges.findings import compare, finding_id, named_finding, unfounded
+
+ONE, TWO = finding_id("one"), finding_id("two")
 
 
 @pytest.mark.parametrize(
@@ -49,3 +52,51 @@ def test_compare_nothing():
     """Nothing before and nothing now is nothing."""
     found = compare({}, [])
     assert (found.opened, found.still, found.fixed) == ((), (), ())
+
+
+def reply(*must_fix, fixed=()):
+    return ReviewerReply(
+        nonce="n", decision="changes_requested", summary="read", must_fix=must_fix, nice_to_have=(), tests=(), security=(),
+        fixed=fixed,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{ONE}] the loop",
+        f"{ONE}: the loop",
+        f"  [{ONE}]   the loop",
+        f"{ONE} – the loop",
+        f"[{ONE}]the loop",
+    ],
+)
+def test_a_reviewer_speaks_of_an_open_finding_by_its_id(text):
+    """A text that begins with the id of an open finding is that one, in whatever words."""
+    assert named_finding(text, {ONE: 1}) == (ONE, "the loop")
+
+
+@pytest.mark.parametrize("text", [f"see [{ONE}]", f"[{TWO}] the loop", "the loop", "[f-1] the loop"])
+def test_other_words_are_another_finding(text):
+    """An id in the middle, of no open finding or of no form, names nothing: the words do."""
+    assert named_finding(text, {ONE: 1}) == (finding_id(text), text)
+
+
+def test_an_id_alone_has_no_words():
+    """The caller keeps the words it had."""
+    assert named_finding(f"[{ONE}]", {ONE: 1}) == (ONE, "")
+
+
+def test_what_cannot_be_fixed_is_told():
+    """An id that was not open, or that is to be fixed as well, is a problem of the reply; what fits is none."""
+    assert unfounded(reply("x", fixed=(ONE,)), {ONE: 1, TWO: 1}) == ()
+    assert unfounded(reply("x", fixed=(TWO, TWO)), {ONE: 1}) == (
+        f"fixed: {TWO} is not an open finding; open are {ONE}",
+    )
+    assert unfounded(reply("x", fixed=(TWO,)), {}) == (f"fixed: {TWO} is not an open finding; open are none",)
+    assert unfounded(reply(f"[{ONE}] still", fixed=(ONE,)), {ONE: 1}) == (
+        f"fixed: {ONE} is in must_fix too; say one of both",
+    )
+    assert unfounded(reply("one", fixed=(ONE,)), {ONE: 1}) == (
+        f"fixed: {ONE} is in must_fix too; say one of both",
+    )

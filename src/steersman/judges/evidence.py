@@ -6,75 +6,87 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from steersman.contracts.commands import CommandResult
+from steersman.judges.baseline import Judged, judge_check
+from steersman.judges.text import clip, printable
 
-Rule = Literal["same_command", "same_failure"]
-Verdict = Literal["repeated", "failed", "blocked", "passed"]
+Runs = Sequence[CommandResult]
+NAMED = 40  # vanished tests that are told by name
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 # Addresses, times, durations, process numbers and temporary paths change while a failure stays the same.
 _SHIFTING = re.compile(r"0x[0-9a-f]+|/tmp/\S+|\d+", re.IGNORECASE)
 
 
-class TestSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One round's results, counted and compared with the round before."""
+class Weighed(msgspec.Struct, frozen=True, kw_only=True):
+    """One round's results, counted beside those of the base tree."""
 
     passed: int
     failed: int
     blocked: int
     timeout: int
     no_tests: int
-    tests: int  # how many the runners say they ran, where they say it
+    known: int
+    flaky: int
+    tests: int  # that speak for a pass
+    missing: int  # tests that ran on the base tree and did not run now
+    doubts: int
     failed_commands: tuple[str, ...]
     failure_keys: tuple[str, ...]
-    repeated: bool
-    all_passed: bool
-    only_blocked_failures: bool
-    verdict: Verdict
+    first: CommandResult | None  # the first that has failed, or else has not passed
+    questions: tuple[str, ...]  # what a person should look at before this counts, in words
 
 
-def summarise(
-    results: Sequence[CommandResult],
-    previous_failed: tuple[str, ...],
-    rule: Rule,
-    digests: Sequence[str] | None = None,
-) -> TestSummary:
-    """Counts a round; `previous_failed` holds the last round's keys of the same rule (see `keys`).
+def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = frozenset()) -> Weighed:
+    """Counts a round; `base` are the results on the base tree, None where there are none.
 
-    `digests` are the output digests of the results where the outputs themselves are not at hand.
+    Results of the same command are runs of it on the same tree.
     """
-    found = [_verdict(r) for r in results]
-    marks = [output_digest(r.output) for r in results] if digests is None else digests
-    bad = [(r, m) for r, v, m in zip(results, found, marks, strict=True) if v not in ("passed", "blocked")]
-    commands = _once(command_key(r.argv) for r, _ in bad)
-    failures = _once(failure_key(r, m) for r, m in bad)
-    repeated = not set(previous_failed).isdisjoint(commands if rule == "same_command" else failures)
-    all_passed = bool(found) and all(v == "passed" for v in found)
-    only_blocked = "blocked" in found and not bad
-    return TestSummary(
+    groups, before = _grouped(results), _grouped(base or ())
+    judged = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
+    bad = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _FAILED]
+    open_ = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _OPEN]
+    found = [j.verdict for j in judged]
+    return Weighed(
         passed=found.count("passed"),
         failed=found.count("failed"),
         blocked=found.count("blocked"),
         timeout=found.count("timeout"),
         no_tests=found.count("no_tests"),
-        tests=sum(r.tests or 0 for r in results),
-        failed_commands=commands,
-        failure_keys=failures,
-        repeated=repeated,
-        all_passed=all_passed,
-        only_blocked_failures=only_blocked,
-        verdict=_precedence(repeated=repeated, only_blocked=only_blocked, all_passed=all_passed),
+        known=found.count("known"),
+        flaky=found.count("flaky"),
+        tests=sum(j.tests for j in judged if j.verdict in ("passed", "known", "flaky")),
+        missing=sum(j.missing for j in judged),
+        doubts=sum(bool(j.doubt) for j in judged),
+        failed_commands=_once(command_key(r.argv) for r in bad),
+        failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
+        first=next(iter((*bad, *open_)), None),
+        questions=tuple(q for j in judged for q in _questions(j)),
     )
 
 
-def keys(summary: TestSummary, rule: Rule) -> tuple[str, ...]:
-    """What the next round has to be compared with under this rule."""
-    return summary.failed_commands if rule == "same_command" else summary.failure_keys
+_FAILED = ("failed", "timeout", "no_tests")
+_OPEN = ("blocked", "flaky")
+
+
+def _grouped(results: Runs) -> Mapping[tuple[str, ...], list[CommandResult]]:
+    groups: dict[tuple[str, ...], list[CommandResult]] = {}
+    for r in results:
+        groups.setdefault((r.name, *r.argv), []).append(r)
+    return groups
+
+
+def _questions(j: Judged) -> list[str]:
+    told = [f"{j.name}: {j.doubt}"] if j.doubt else []
+    if j.missing:
+        told.append(f"{j.name}: {j.missing} tests ran on the base tree and did not run now")
+        told += [f"    {printable(clip(name, 200))}" for name in j.vanished[:NAMED]]
+        told += [f"    and {len(j.vanished) - NAMED} more"] if len(j.vanished) > NAMED else []
+    return told
 
 
 def command_key(argv: Sequence[str]) -> str:
@@ -92,23 +104,6 @@ def output_digest(output: str) -> str:
     """Sixteen hex digits, the same for outputs that differ only in what shifts from run to run."""
     lines = _SHIFTING.sub("#", _ESCAPES.sub("", output)).split()
     return hashlib.sha256(" ".join(lines).encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _verdict(result: CommandResult) -> str:
-    """The recorded verdict, unless the record itself contradicts a pass."""
-    if result.verdict == "passed" and result.exit_code not in (None, 0):
-        return "failed"
-    if result.verdict == "passed" and result.tests == 0:
-        return "no_tests"
-    return result.verdict
-
-
-def _precedence(*, repeated: bool, only_blocked: bool, all_passed: bool) -> Verdict:
-    if repeated:
-        return "repeated"
-    if all_passed:
-        return "passed"
-    return "blocked" if only_blocked else "failed"
 
 
 def _once(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,153 @@
+"""What a check means beside the same check on the base tree: known failures, vanished tests, flakiness.
+
+A failure is known where a person has acknowledged it by name and it was there before any change; everything else that
+fails has failed. What differs between two runs on the same tree is flaky: told, never averaged.
+**Invariant:** absence of evidence is failure; nothing here turns a failure nobody acknowledged into a pass.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from steersman.contracts.commands import CommandResult
+from steersman.judges.summaries import says_failed
+
+Verdict = Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky"]
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One check on one tree, all its runs together."""
+
+    name: str
+    verdict: Verdict
+    tests: int = 0  # that passed, or ran where nobody tells them apart
+    vanished: tuple[str, ...] = ()  # names of tests that ran on the base tree and did not run now
+    missing: int = 0  # how many there are, also where they have no names
+    doubt: str = ""  # what else a person should look at before it counts
+
+
+def sound(result: CommandResult) -> Verdict:
+    """The recorded verdict, unless the record itself contradicts a pass."""
+    if result.verdict == "passed" and result.exit_code not in (None, 0):
+        return "failed"
+    if result.verdict == "passed" and result.tests == 0:
+        return "no_tests"
+    return result.verdict
+
+
+def judge_check(
+    runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, known: frozenset[str] = frozenset()
+) -> Judged:
+    """One check from its runs on this tree and on the base tree (None: it was not run there)."""
+    verdict = _verdict(runs, base or (), known)
+    vanished = _vanished(runs, base or ())
+    fewer = _most(base or ()) - _most(runs)
+    return Judged(
+        name=runs[0].name,
+        verdict=verdict,
+        tests=_tests(runs, verdict),
+        vanished=vanished,
+        missing=len(vanished) if _named(base or ()) and _named(runs) else max(0, fewer),
+        doubt=_doubt(runs, base, verdict),
+    )
+
+
+def _verdict(runs: Sequence[CommandResult], base: Sequence[CommandResult], known: frozenset[str]) -> Verdict:
+    found = [sound(r) for r in runs]
+    if "failed" not in found:
+        return found[0]
+    if _acknowledged(runs, base, known):
+        return "known"
+    return "flaky" if set(found) == {"passed", "failed"} else "failed"
+
+
+def _acknowledged(
+    runs: Sequence[CommandResult], base: Sequence[CommandResult], known: frozenset[str]
+) -> bool:
+    """Every failure is one that a person has named and that the base tree had too, ended in the same way."""
+    failing, before = _failing(runs), _failing(base)
+    if not before or any(sound(r) not in ("failed", "passed") for r in runs):
+        return False
+    if not {r.exit_code for r in failing} <= {r.exit_code for r in before}:
+        return False
+    names, old = _failures(failing), _failures(before)
+    whole = runs[0].name in known
+    if names is None or old is None:
+        return whole and names is old
+    return names <= old and (whole or all(is_known(n, known) for n in names))
+
+
+def _failing(results: Sequence[CommandResult]) -> list[CommandResult]:
+    return [r for r in results if sound(r) == "failed"]
+
+
+def _failures(failing: Sequence[CommandResult]) -> set[str] | None:
+    """The names of what failed; None where a failure has no name."""
+    names: set[str] = set()
+    for r in failing:
+        if r.report is None or r.report.cut or not r.report.failed:
+            return None
+        names.update(r.report.failed)
+    return names
+
+
+def is_known(name: str, known: Iterable[str]) -> bool:
+    """Whether a test is acknowledged, as its runner names it or as `path/test_x.py::test_y`."""
+    wanted = spelled(name)
+    return any(spelled(k) == wanted for k in known)
+
+
+def spelled(name: str) -> str:
+    """One spelling for the names of a test: dots for slashes in its module, no `.py`, dots for `::`."""
+    module, _, rest = name.partition("::")
+    return ".".join(filter(None, (module.removesuffix(".py").replace("/", "."), rest.replace("::", "."))))
+
+
+def stale(known: Iterable[str], base: Sequence[CommandResult]) -> tuple[str, ...]:
+    """Acknowledged names that did not fail on the base tree: they can be taken out."""
+    failing = _failing(base)
+    names = {spelled(n) for r in failing for n in (r.name, *(r.report.failed if r.report else ()))}
+    return tuple(sorted(k for k in known if spelled(k) not in names))
+
+
+def _tests(runs: Sequence[CommandResult], verdict: Verdict) -> int:
+    """How many tests speak for a pass; what failed does not."""
+    if verdict == "known":
+        return min((r.report.ran - r.report.failures if r.report else 0) for r in runs)
+    counted = [r.tests or 0 for r in runs if verdict != "flaky" or sound(r) == "passed"]
+    return min(counted)
+
+
+def _named(results: Sequence[CommandResult]) -> bool:
+    return any(r.report is not None and not r.report.cut for r in results)
+
+
+def _vanished(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> tuple[str, ...]:
+    """Tests that ran on the base tree and did not run now; a skipped one did not run."""
+    if not _named(runs) or not _named(base):
+        return ()
+    return tuple(sorted((_ran(base) - _ran(runs)).elements()))
+
+
+def _ran(results: Sequence[CommandResult]) -> Counter[str]:
+    ran: Counter[str] = Counter()
+    for r in results:
+        if r.report is not None:
+            ran |= Counter((*r.report.passed, *r.report.failed))
+    return ran
+
+
+def _most(results: Sequence[CommandResult]) -> int:
+    return max((r.tests or 0 for r in results), default=0)
+
+
+def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, verdict: Verdict) -> str:
+    if verdict == "flaky":
+        return "it failed and passed on the same tree"
+    if runs[0].source == "project" and base is None:
+        return "it was not run on the base tree"
+    spoke = any(says_failed(r.output) for r in runs if sound(r) == "passed")
+    before = any(says_failed(r.output) for r in base or () if sound(r) == "passed")
+    return "its exit code is 0, its words speak of failures" if spoke and not before else ""

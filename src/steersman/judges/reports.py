@@ -1,0 +1,234 @@
+"""What a test runner's own report says: JUnit XML from pytest and node, events from go.
+
+A runner is asked for its report through its environment, so that the executed argv stays the approved one. What is
+read here was written by a process that ran hostile code: sizes are bounded, a document type is refused, and a report
+that is missing, unreadable or contradicts the exit code or the printed summary proves nothing.
+**Invariant:** pure; a report can take a pass away, never give one.
+"""
+
+import json
+import shlex
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
+from xml.parsers import expat
+
+from steersman.contracts.commands import Argv, Report
+from steersman.judges.commands import Outcome, outcome
+from steersman.judges.text import clip
+
+Form = Literal["pytest", "node", "go"]
+
+MOST_BYTES = 16 * 1024 * 1024
+MOST_CASES = 200_000
+KEPT = 20_000  # names of tests that are remembered; beyond them they are only counted
+LONGEST = 400  # characters of a name
+DEEPEST = 32
+
+_LAUNCHERS = frozenset({"uv", "poetry", "hatch", "pdm", "pipenv", "rye", "coverage", "env", "xvfb-run"})
+_OWN_REPORT = {
+    "pytest": ("--junitxml", "--junit-xml"),
+    "node": ("--test-reporter", "--test-reporter-destination"),
+    "go": ("-json", "--json"),
+}
+
+
+def form_of(argv: Sequence[str]) -> Form | None:
+    """Which report this argv can be asked for; None where its runner has none, or it asks for one itself."""
+    form = _runner(argv)
+    if form is None or any(word.partition("=")[0] in _OWN_REPORT[form] for word in argv):
+        return None
+    return form
+
+
+def _runner(argv: Sequence[str]) -> Form | None:
+    names = [word.rpartition("/")[2] for word in argv]
+    if not names:
+        return None
+    by_module = any(flag == "-m" and name == "pytest" for flag, name in pairwise(names))
+    if by_module or names[0] == "pytest" or ("pytest" in names and names[0] in _LAUNCHERS):
+        return "pytest"
+    if names[0] == "node" and "--test" in names:
+        return "node"
+    return "go" if names[:2] == ["go", "test"] else None
+
+
+def environment(form: Form, path: str) -> dict[str, str]:
+    """What the runner finds in its environment: where to put its report, beside what it prints."""
+    match form:
+        case "pytest":
+            place = shlex.quote(path)
+            return {"PYTEST_ADDOPTS": f"--junitxml={place} -o junit_family=xunit2 -o junit_logging=no"}
+        case "node":
+            place = '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            shown = "--test-reporter=spec --test-reporter-destination=stdout"
+            return {"NODE_OPTIONS": f"{shown} --test-reporter=junit --test-reporter-destination={place}"}
+        case _:
+            return {"GOFLAGS": "-json"}
+
+
+class Unreadable(ValueError):  # noqa: N818  a value for the caller, never raised out of this module's functions
+    """Why a report proves nothing."""
+
+
+def read_junit(data: bytes) -> Report | Unreadable:
+    """A JUnit XML report, or why it cannot be one."""
+    if len(data) > MOST_BYTES:
+        return Unreadable(f"its report is longer than {MOST_BYTES} bytes")
+    found = _Cases()
+    try:
+        found.parser.Parse(data, True)
+    except expat.ExpatError as error:
+        return Unreadable(f"its report is no XML: {clip(str(error), 100)}")
+    except Unreadable as problem:
+        return problem
+    return found.report()
+
+
+class _Cases:
+    """The test cases of one report, as they are met."""
+
+    def __init__(self) -> None:
+        self.parser = expat.ParserCreate(namespace_separator=None)
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self._path: list[str] = []
+        self._suites: list[str] = []
+        self._case: list[str] | None = None  # name and result of the one that is open
+        self._told = {"failures": 0, "errors": 0}
+        self._expected = 0
+        self._cases: list[tuple[str, str]] = []
+
+    def report(self) -> Report | Unreadable:
+        said = sum(self._told.values())
+        seen = sum(result == "failed" for _, result in self._cases)
+        if said and not seen:
+            return Unreadable(f"its report says {said} failures and names none")
+        return report_of("junit", self._cases, self._expected)
+
+    def _doctype(self, *_: object) -> None:
+        raise Unreadable("its report declares a document type")
+
+    def _start(self, tag: str, given: dict[str, str]) -> None:
+        self._path.append(tag)
+        if len(self._path) > DEEPEST or len(self._cases) > MOST_CASES:
+            raise Unreadable("its report is too deep or too long")
+        if len(self._path) == 1 and tag not in ("testsuites", "testsuite"):
+            raise Unreadable(f"its report begins with <{clip(tag, 40)}>, not with test suites")
+        match tag:
+            case "testsuite":
+                self._suites.append(given.get("name", ""))
+                for name in self._told:
+                    self._told[name] += _number(given.get(name, "0"))
+            case "testcase" if self._case is None:
+                self._case = [self._name(given), "passed"]
+            case "failure" | "error" if self._case is not None:
+                self._case[1] = "failed"
+            case "skipped" if self._case is not None and self._case[1] == "passed":
+                self._expected += given.get("type") == "pytest.xfail"
+                self._case[1] = "skipped"
+            case _:
+                pass
+
+    def _end(self, tag: str) -> None:
+        self._path.pop()
+        if tag == "testsuite":
+            self._suites.pop()
+        elif tag == "testcase" and self._case is not None:
+            self._cases.append((self._case[0], self._case[1]))
+            self._case = None
+
+    def _name(self, given: dict[str, str]) -> str:
+        # pytest names the module as the class, in one suite; node nests suites and has one class for all.
+        within = given.get("classname", "")
+        above = [within] if within not in ("", "test") else self._suites
+        return "::".join([*filter(None, above), given.get("name", "")])
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Unreadable(f"its report counts {clip(text, 20)!r}")
+    return int(text)
+
+
+def read_go(output: str) -> tuple[Report | Unreadable, str]:
+    """The events of `go test -json`, and the output as people know it."""
+    results: dict[str, str] = {}
+    lines: list[str] = []
+    for line in output.splitlines(keepends=True):
+        event = _event(line)
+        if event is None:
+            lines.append(line)
+        else:
+            lines.append(str(event.get("Output", "")))
+            _take(results, event)
+    if not results:
+        return Unreadable("it told no event"), "".join(lines)
+    # A package counts only where it failed; what began and did not end has failed.
+    ended = [(name, "failed" if result == "run" else result) for name, result in results.items()]
+    cases = [(name, result) for name, result in ended if "::" in name or result == "failed"]
+    return report_of("go", cases, 0), "".join(lines)
+
+
+def _event(line: str) -> dict[str, Any] | None:
+    """An event of the tool; None for a line that is none, such as one of the compiler."""
+    if not line.startswith('{"'):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("Package"), str) else None
+
+
+_ENDS = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+def _take(results: dict[str, str], event: dict[str, Any]) -> None:
+    result = _ENDS.get(str(event.get("Action")))
+    test = event.get("Test")
+    name = f"{event['Package']}::{test}" if isinstance(test, str) else event["Package"]
+    if result is not None and results.get(name) != "failed":
+        results[name] = result
+
+
+def report_of(form: Literal["junit", "go"], cases: Sequence[tuple[str, str]], expected: int) -> Report:
+    """Names by result, each list sorted and bounded."""
+    by: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": []}
+    for name, result in cases:
+        by[result].append(clip(name, LONGEST))
+    counts = {result: len(names) for result, names in by.items()}
+    kept = {result: tuple(sorted(names)[:KEPT]) for result, names in by.items()}
+    return Report(
+        form=form,
+        ran=counts["passed"] + counts["failed"],
+        failures=counts["failed"],
+        expected=expected,
+        cut=any(counts[r] > len(kept[r]) for r in kept),
+        **kept,
+    )
+
+
+def proven(
+    argv: Argv, exit_code: int, report: Report | Unreadable | None, printed: int | None
+) -> tuple[Outcome, int | None, str]:
+    """The verdict on a command that ended by itself, how many tests it ran, and why it is no pass."""
+    match report:
+        case None:
+            return outcome(argv, exit_code, printed), printed, ""
+        case Unreadable():
+            return "no_tests" if exit_code == 0 else outcome(argv, exit_code, printed), None, str(report)
+        case _:
+            wrong = _contradiction(report, exit_code, printed)
+            return "failed" if wrong else outcome(argv, exit_code, report.ran), report.ran, wrong
+
+
+def _contradiction(report: Report, exit_code: int, printed: int | None) -> str:
+    if exit_code == 0 and report.failures:
+        return f"its report has {report.failures} failures, its exit code is 0"
+    if exit_code == 0 and printed is None and report.form == "junit":
+        return "it left a report without coming to its summary"
+    if exit_code == 0 and printed is not None and printed != report.ran + report.expected:
+        return f"its report has {report.ran + report.expected} tests, its summary {printed}"
+    return ""

@@ -1,0 +1,173 @@
+"""Runs checks on exactly the recorded tree: the evidence, and what it is held against.
+
+Each execution is journaled when it is over: verdict, exit code, tests, tree, and the whole record behind a payload.
+**Invariant:** what is counted was run by this run on this tree; nothing an agent says is evidence.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.commands import Command, CommandResult
+from steersman.contracts.facts import BaselineFacts, CheckFacts
+from steersman.errors import WorkspaceError
+from steersman.judges.baseline import stale
+from steersman.judges.evidence import weigh
+from steersman.kernel.canonical import digest_of
+from steersman.runtime.call import Call
+from steersman.runtime.performers.tree import failure_text, ready_tree, tree_at
+
+
+async def check(call: Call) -> CheckFacts:
+    """Every project check and every allowed tester command on the recorded tree; finished ones are kept."""
+    base, round_ = _recorded(call, "baseline"), _Round(call)
+    try:
+        results = await round_.all(wanted(call), base)
+    except WorkspaceError as error:
+        return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+    return _facts(call, results, base, round_.tree)
+
+
+async def baseline(call: Call) -> BaselineFacts:
+    """The project's checks on the tree before any change: what fails there, and which tests there are."""
+    round_ = _Round(call)
+    try:
+        results = await round_.all(_own(call), None)
+    except WorkspaceError as error:
+        return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+    bad = [r for r in results if r.verdict != "passed"]
+    return BaselineFacts(
+        tree=round_.tree,
+        checks=len({r.name for r in results}),
+        failed=len({r.name for r in bad}),
+        tests=sum({r.name: r.tests or 0 for r in results}.values()),
+        stale=len(stale(call.config.known_failures, results)),
+        results_ref=call.payloads.put(msgspec.json.encode(results).decode()),
+        first_ref=call.payloads.put(failure_text(call, bad[0])) if bad else "",
+    )
+
+
+async def recall(call: Call) -> CheckFacts:
+    """What was recorded of the current tree, once more: nothing is run, and nothing of another tree counts."""
+    try:
+        tree = await tree_at(call)
+    except WorkspaceError as error:
+        return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
+    return _facts(call, _recorded(call, "results") or [], _recorded(call, "baseline"), tree.tree)
+
+
+def _own(call: Call) -> list[Command]:
+    return [Command(name, tuple(argv)) for name, argv in call.config.checks.items()]
+
+
+def wanted(call: Call) -> list[Command]:
+    """The project's own checks first; the tester only adds, and adds nothing twice."""
+    own = _own(call)
+    ref = call.given("commands")
+    added = [tuple(argv) for argv in json.loads(call.payloads.get(ref))] if ref else []
+    known = {c.argv for c in own}
+    return own + [
+        Command(f"tester {n}", argv, "tester")
+        for n, argv in enumerate(dict.fromkeys(added), 1)
+        if argv not in known
+    ]
+
+
+def _recorded(call: Call, name: str) -> list[CommandResult] | None:
+    """Results that an earlier effect of this run has recorded; None where there are none."""
+    ref = call.given(name)
+    return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else None
+
+
+class _Round:
+    """The commands of one effect, each on exactly the recorded tree, whatever the one before has left in its own."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._ready: frozenset[str] = frozenset()
+        self._trees: set[str] = set()
+
+    @property
+    def tree(self) -> str:
+        """The tree that every command ran on; nothing where there is no such tree."""
+        return next(iter(self._trees)) if len(self._trees) == 1 else ""
+
+    async def all(self, commands: list[Command], base: list[CommandResult] | None) -> list[CommandResult]:
+        """Runs each, and again where it failed and did not before: a second answer that differs is kept too."""
+        results: list[CommandResult] = []
+        failed_before = {r.argv for r in base or () if r.verdict == "failed"}
+        for n, command in enumerate(commands):
+            first = await self._part(f"{n}:{command.name}", command)
+            results.append(first)
+            if (
+                first.verdict == "failed"
+                and first.exit_code is not None
+                and command.argv not in failed_before
+            ):
+                second = await self._part(f"{n}:{command.name} (again)", command)
+                results += [second] if _differ(first, second) else []
+        return results
+
+    async def _part(self, key: str, command: Command) -> CommandResult:
+        """One execution, journaled when it is over and never redone."""
+        call = self._call
+        done = call.item.parts.get(key)
+        if done is None:
+            # What a repository ignores is in no record: no agent may have left something there for the checks.
+            tree = await ready_tree(call, self._ready, untouched=True)
+            self._ready |= {tree.path}
+            result = await _run(call, command, tree.path)
+            done = _plain(call, result, tree.tree)
+            await call.part(key, done)
+        self._trees.add(done["tree"])
+        return msgspec.json.decode(call.payloads.get(done["ref"]), type=CommandResult)
+
+
+def _differ(one: CommandResult, other: CommandResult) -> bool:
+    names = [r.report.failed if r.report is not None else () for r in (one, other)]
+    return one.verdict != other.verdict or names[0] != names[1]
+
+
+async def _run(call: Call, command: Command, path: str) -> CommandResult:
+    commands = call.world.commands(call.config)
+    problem = commands.problem(command)
+    if problem is not None:
+        return CommandResult(
+            name=command.name, argv=command.argv, source=command.source, verdict="blocked", reason=problem
+        )
+    result: CommandResult = await commands.run(command, path, call.effect, call.config.rules.check_seconds)
+    return result
+
+
+def _plain(call: Call, r: CommandResult, tree: str) -> dict[str, Any]:
+    """A result with its outside text (argv of the tester, names of tests, output) behind the name of a payload."""
+    told = {"verdict": r.verdict, "argv": digest_of(r.argv)[:16], "tree": tree}
+    told |= {"exit_code": r.exit_code} if r.exit_code is not None else {}
+    told |= {"tests": r.tests} if r.tests is not None else {}
+    return {**told, "ref": call.payloads.put(msgspec.json.encode(r).decode())}
+
+
+def _facts(
+    call: Call, results: list[CommandResult], base: list[CommandResult] | None, tree: str
+) -> CheckFacts:
+    w = weigh(results, base, frozenset(call.config.known_failures))
+    put = call.payloads.put
+    return CheckFacts(
+        tree=tree,
+        passed=w.passed,
+        failed=w.failed,
+        blocked=w.blocked,
+        timeout=w.timeout,
+        no_tests=w.no_tests,
+        known=w.known,
+        flaky=w.flaky,
+        tests=w.tests,
+        missing=w.missing,
+        doubts=w.doubts,
+        failed_commands=tuple(digest_of(c)[:16] for c in w.failed_commands),
+        failure_keys=tuple(digest_of(c)[:16] for c in w.failure_keys),
+        results_ref=put(msgspec.json.encode(results).decode()),
+        first_ref=put(failure_text(call, w.first)) if w.first else "",
+        questions_ref=put("\n".join(w.questions)),
+    )

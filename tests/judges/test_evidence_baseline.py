@@ -1,0 +1,148 @@
+"""A check beside the same check on the base tree."""
+
+import pytest
+
+from steersman.contracts.commands import CommandResult, Report
+from steersman.judges.baseline import is_known, judge_check, spelled, stale
+from steersman.judges.evidence import NAMED, weigh
+
+OLD = "tests.test_old::test_slow"
+
+
+def report(passed=(), failed=(), skipped=(), **more):
+    return Report(
+        form="junit", passed=tuple(passed), failed=tuple(failed), skipped=tuple(skipped),
+        ran=len(passed) + len(failed), failures=len(failed), **more,
+    )  # fmt: skip
+
+
+def ran(passed=(), failed=(), exit_code=None, **more):
+    """A run of a runner that reports names."""
+    told = report(passed, failed)
+    code = (1 if failed else 0) if exit_code is None else exit_code
+    return plain(code, told.ran, **{"report": told, **more})
+
+
+def plain(exit_code=0, tests=None, **more):
+    """A run of something that tells no names."""
+    verdict = "passed" if exit_code == 0 else "failed"
+    given = {"name": "unit", "argv": ("x",), "source": "project", "verdict": verdict, **more}
+    return CommandResult(exit_code=exit_code, tests=tests, **given)
+
+
+def test_the_same_as_before_is_passed():
+    """A check that passes as it did has nothing to be asked about."""
+    told = judge_check([ran("ab")], [ran("ab")])
+    assert (told.verdict, told.tests, told.missing, told.doubt) == ("passed", 2, 0, "")
+
+
+KNOWN = {
+    "by its name": ([ran("a", [OLD])], [ran("a", [OLD])], {OLD}, "known"),
+    "by its node id": ([ran("a", [OLD])], [ran("a", [OLD])], {"tests/test_old.py::test_slow"}, "known"),
+    "by its check": ([ran("a", [OLD])], [ran("a", [OLD])], {"unit"}, "known"),
+    "nobody named it": ([ran("a", [OLD])], [ran("a", [OLD])], set(), "failed"),
+    "it passed before": ([ran("a", [OLD])], [ran(["a", OLD])], {OLD}, "failed"),
+    "it was not run before": ([ran("a", [OLD])], None, {OLD}, "failed"),
+    "a new one beside it": ([ran("a", [OLD, "new"])], [ran("a", [OLD])], {OLD}, "failed"),
+    "a new one in an acknowledged check": ([ran("a", [OLD, "new"])], [ran("a", [OLD])], {"unit"}, "failed"),
+    "one of two is named": ([ran("a", [OLD, "b"])], [ran("a", [OLD, "b"])], {OLD}, "failed"),
+    "it ends in another way": ([ran("a", [OLD], exit_code=2)], [ran("a", [OLD])], {OLD}, "failed"),
+    "its names are cut": ([plain(1, 2, report=report("a", [OLD], cut=True))], [ran("a", [OLD])], {OLD}, "failed"),
+    "a report without names": ([plain(1, 2, report=report("a"))], [ran("a", [OLD])], {OLD}, "failed"),
+    "no names at all": ([plain(1)], [plain(1)], {"unit"}, "known"),
+    "no names, not its check": ([plain(1)], [plain(1)], {OLD}, "failed"),
+    "names before, none now": ([plain(1)], [ran("a", [OLD])], {"unit"}, "failed"),
+    "names now, none before": ([ran("a", [OLD])], [plain(1)], {"unit", OLD}, "failed"),
+    "a timeout on top": ([ran("a", [OLD]), plain(1, verdict="timeout")], [ran("a", [OLD])], {OLD}, "failed"),
+    "it passed on the second try": ([ran("a", [OLD]), ran(["a", OLD])], [ran("a", [OLD])], {OLD}, "known"),
+    "flaky before": ([ran("a", [OLD])], [ran("a", [OLD]), ran(["a", OLD])], {OLD}, "known"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "base", "known", "verdict"), KNOWN.values(), ids=KNOWN)
+def test_a_known_failure_was_named_and_was_there_before(runs, base, known, verdict):
+    """A failure is known where a person has named it and the base tree had exactly it; all others have failed."""
+    assert judge_check(runs, base, frozenset(known)).verdict == verdict
+
+
+def test_what_is_known_speaks_with_what_passed():
+    """The tests that passed beside a known failure count; a known failure without names proves nothing."""
+    assert judge_check([ran("abc", [OLD])], [ran("abc", [OLD])], frozenset({OLD})).tests == 3
+    assert judge_check([plain(1)], [plain(1)], frozenset({"unit"})).tests == 0
+
+
+FLAKY = {
+    "failed, then passed": ([ran("a", "b"), ran("ab")], "flaky", 2),
+    "passed, then failed": ([ran("ab"), ran("a", "b")], "flaky", 2),
+    "failed twice": ([ran("a", "b"), ran("a", "b")], "failed", 2),
+    "failed in two ways": ([ran("a", "b"), ran("b", "a")], "failed", 2),
+    "failed, then no test": ([ran("a", "b"), plain(0, 0)], "failed", 0),
+}
+
+
+@pytest.mark.parametrize(("runs", "verdict", "tests"), FLAKY.values(), ids=FLAKY)
+def test_two_answers_are_not_averaged(runs, verdict, tests):
+    """A check that failed and passed on the same tree is flaky, and a person is asked; otherwise it has failed."""
+    told = judge_check(runs, [ran("ab")])
+    assert (told.verdict, told.tests) == (verdict, tests)
+    assert (told.doubt == "it failed and passed on the same tree") is (verdict == "flaky")
+
+
+VANISHED = {
+    "deleted": ([ran("a")], [ran("ab")], ("b",), 1),
+    "skipped now": ([plain(0, 1, report=report("a", (), "b"))], [ran("ab")], ("b",), 1),
+    "failed before": ([ran("a")], [ran("a", "b")], ("b",), 1),
+    "one of two with a name": ([ran("a")], [ran("aa")], ("a",), 1),
+    "renamed": ([ran("ac")], [ran("ab")], ("b",), 1),
+    "added": ([ran("abc")], [ran("ab")], (), 0),
+    "fewer without names": ([plain(0, 3)], [plain(0, 5)], (), 2),
+    "more without names": ([plain(0, 9)], [plain(0, 5)], (), 0),
+    "none told any more": ([plain(0, None)], [plain(0, 5)], (), 5),
+    "names are cut": ([plain(0, 3, report=report("abc", cut=True))], [ran("abcde")], (), 2),
+    "not run before": ([ran("a")], None, (), 0),
+}
+
+
+@pytest.mark.parametrize(("runs", "base", "names", "missing"), VANISHED.values(), ids=VANISHED)
+def test_a_test_that_ran_before_and_does_not_run_now_has_vanished(runs, base, names, missing):
+    """By name where both reports have names, by count otherwise."""
+    told = judge_check(runs, base)
+    assert (told.vanished, told.missing) == (names, missing)
+
+
+def test_vanished_tests_are_told_by_name_but_not_endlessly():
+    """The first ones are named, with what a terminal would obey written out; the rest is counted."""
+    names = [f"t{n:03}\x1b" for n in range(NAMED + 5)]
+    told = weigh([ran(["x"])], [ran(["x", *names])]).questions
+    assert told[0] == f"unit: {NAMED + 5} tests ran on the base tree and did not run now"
+    assert told[1] == "    t000\\x1b"
+    assert told[-1] == "    and 5 more"
+
+
+DOUBTS = {
+    "words against exit code 0": ([plain(0, 3, output="1 failed")], [plain(0, 3)], True),
+    "the same words before": ([plain(0, 3, output="1 failed")], [plain(0, 3, output="2 failed")], False),
+    "the words of a failure before": ([plain(0, 3, output="1 failed")], [plain(1, 3, output="1 failed")], True),
+    "words that fit": ([plain(1, 3, output="1 failed")], [plain(0, 3)], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "base", "doubted"), DOUBTS.values(), ids=DOUBTS)
+def test_words_of_failure_beside_exit_code_zero_are_in_doubt(runs, base, doubted):
+    """A pass whose words speak of failures is asked about, unless the base tree passes with such words too."""
+    assert bool(judge_check(runs, base).doubt) is doubted
+
+
+@pytest.mark.parametrize("name", [OLD, "tests/test_old.py::test_slow", "tests.test_old.test_slow"])
+def test_a_test_has_one_spelling(name):
+    """As its runner names it, as a node id, with dots: the same test."""
+    assert spelled(name) == "tests.test_old.test_slow"
+    assert is_known(OLD, [name])
+    assert not is_known(OLD, ["tests/test_old.py::test_fast"])
+
+
+def test_an_acknowledgement_that_is_no_longer_needed_is_told():
+    """Names that did not fail on the base tree are stale, by test and by check."""
+    known = (OLD, "tests/test_gone.py::test_x", "lint", "unit")
+    base = [ran("a", [OLD]), plain(1, name="unit"), plain(0, name="lint")]
+    assert stale(known, base) == ("lint", "tests/test_gone.py::test_x")

@@ -1,0 +1,205 @@
+"""What runners report: read strictly, and able to take a pass away."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.contracts.commands import Report
+from steersman.judges import reports
+from steersman.judges.reports import Unreadable, environment, form_of, proven, read_go, read_junit
+
+PYTEST = ("python3", "-m", "pytest", "-q")
+
+
+def junit(*cases, head="<testsuites>", suite='<testsuite name="pytest" failures="0" errors="0">'):
+    return f"{head}{suite}{''.join(cases)}</testsuite></testsuites>".encode()
+
+
+def case(name, inner="", classname="tests.test_a"):
+    return f'<testcase classname="{classname}" name="{name}">{inner}</testcase>'
+
+
+@pytest.mark.parametrize(
+    ("argv", "form"),
+    [
+        (PYTEST, "pytest"),
+        (("/usr/bin/pytest", "tests"), "pytest"),
+        (("uv", "run", "pytest", "-q"), "pytest"),
+        (("coverage", "run", "-m", "pytest"), "pytest"),
+        (("pytest", "--junitxml=mine.xml"), None),
+        (("pytest", "--junit-xml", "mine.xml"), None),
+        (("python3", "-m", "unittest"), None),
+        (("make", "pytest"), None),
+        (("node", "--test"), "node"),
+        (("node", "run.js"), None),
+        (("node", "--test", "--test-reporter=tap"), None),
+        (("go", "test", "./..."), "go"),
+        (("go", "test", "-json", "./..."), None),
+        (("go", "vet", "./..."), None),
+        ((), None),
+    ],
+)
+def test_only_a_runner_that_is_started_directly_is_asked(argv, form):
+    """A report is asked of pytest, node and go themselves, unless the project asks for one of its own."""
+    assert form_of(argv) == form
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("pytest", "PYTEST_ADDOPTS"), ("node", "NODE_OPTIONS"), ("go", "GOFLAGS")]
+)
+def test_a_report_is_asked_through_the_environment(form, name):
+    """The argv stays as it was approved; the place is quoted."""
+    told = environment(form, "/r/a b/report.xml")
+    assert list(told) == [name]
+    quoted = {
+        "pytest": "--junitxml='/r/a b/report.xml'",
+        "node": '--test-reporter-destination="/r/a b/report.xml"',
+    }
+    assert quoted.get(form, "-json") in told[name]
+
+
+def test_a_junit_report_names_every_test():
+    """Passed, failed, broken, skipped and expectedly failing tests are told apart, by name."""
+    told = read_junit(
+        junit(
+            case("one"),
+            case("two", "<failure>x</failure>"),
+            case("three", '<error message="teardown"/>'),
+            case("four", '<skipped type="pytest.skip"/>'),
+            case("five", '<skipped type="pytest.xfail"/>'),
+            suite='<testsuite name="pytest" failures="1" errors="1" tests="5">',
+        )
+    )
+    assert (told.passed, told.failed) == (
+        ("tests.test_a::one",),
+        ("tests.test_a::three", "tests.test_a::two"),
+    )
+    assert told.skipped == ("tests.test_a::five", "tests.test_a::four")
+    assert (told.ran, told.failures, told.expected, told.cut) == (3, 2, 1, False)
+
+
+def test_a_case_that_is_skipped_and_failed_has_failed():
+    """What failed stays failed, whatever else is said of it."""
+    told = read_junit(junit(case("a", "<failure/><skipped/>"), case("b", "<skipped/><error/>")))
+    assert told.failures == 2
+
+
+def test_nested_suites_are_part_of_a_name():
+    """node has one class for all tests and nests its suites."""
+    inner = case("inner", classname="test")
+    told = read_junit(junit(f'<testsuite name="grp">{inner}</testsuite>', suite='<testsuite name="top">'))
+    assert told.passed == ("top::grp::inner",)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "no XML"),
+        (b"<testsuites>", "no XML"),
+        (b"=== 100 passed in 1.00s ===", "no XML"),
+        (b"<html/>", "begins with <html>"),
+        (b'<!DOCTYPE x [<!ENTITY a "b">]><testsuites/>', "document type"),
+        (junit(suite='<testsuite failures="many">'), "counts 'many'"),
+        (junit(suite='<testsuite failures="-1">'), "counts '-1'"),
+        (junit(case("a"), suite='<testsuite failures="2">'), "says 2 failures and names none"),
+        (b"<testsuites>" + b"<testsuite>" * 40 + b"</testsuite>" * 40 + b"</testsuites>", "too deep"),
+        (b" " * (reports.MOST_BYTES + 1), "longer than"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_what_is_no_report_says_why(data, why):
+    """A forged, cut, foreign or dangerous report is unreadable, and that has a reason."""
+    told = read_junit(data)
+    assert isinstance(told, Unreadable)
+    assert why in str(told)
+
+
+def test_a_report_is_bounded(monkeypatch):
+    """Too many cases are refused; names beyond those kept are only counted."""
+    monkeypatch.setattr(reports, "MOST_CASES", 3)
+    assert isinstance(read_junit(junit(*(case(f"t{n}") for n in range(6)))), Unreadable)
+    monkeypatch.setattr(reports, "KEPT", 2)
+    told = read_junit(junit(*(case(f"t{n}") for n in range(3))))
+    assert (told.ran, len(told.passed), told.cut) == (3, 2, True)
+
+
+def test_what_is_no_case_is_left_out():
+    """Properties, output and cases inside cases add nothing."""
+    told = read_junit(
+        junit("<properties/><failure/><skipped/>", case("a", case("b") + "<system-out>x</system-out>"))
+    )
+    assert told.passed == ("tests.test_a::a",)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_answered(data):
+    """No report makes the reader raise."""
+    assert isinstance(read_junit(data), Report | Unreadable)
+
+
+def events(*lines):
+    return "".join(json.dumps({"Package": "x", **line}) + "\n" for line in lines)
+
+
+def test_go_tells_every_test():
+    """Tests count, packages count where they fail, and the output is as people know it."""
+    told, shown = read_go(
+        "# x\n"
+        + events(
+            {"Action": "start"},
+            {"Action": "run", "Test": "TestA"},
+            {"Action": "output", "Test": "TestA", "Output": "--- PASS: TestA\n"},
+            {"Action": "pass", "Test": "TestA"},
+            {"Action": "skip", "Test": "TestS"},
+            {"Action": "fail", "Test": "TestF"},
+            {"Action": "run", "Test": "TestHangs"},
+            {"Action": "pass"},
+        )
+        + '{"not": "an event"}\n{"broken\n'
+    )
+    assert (told.passed, told.failed, told.skipped) == (
+        ("x::TestA",),
+        ("x::TestF", "x::TestHangs"),
+        ("x::TestS",),
+    )
+    assert shown == '# x\n--- PASS: TestA\n{"not": "an event"}\n{"broken\n'
+
+
+def test_a_go_package_that_fails_has_failed():
+    """A package that does not build, or fails after a test has passed, is a failure of its own."""
+    told, _ = read_go(events({"Action": "start"}, {"Action": "fail"}, {"Action": "pass"}))
+    assert told.failed == ("x",)
+
+
+def test_go_without_events_has_no_report():
+    """Plain output, however it looks, is no report."""
+    told, shown = read_go("ok  \tx\t0.01s\n")
+    assert isinstance(told, Unreadable)
+    assert shown == "ok  \tx\t0.01s\n"
+
+
+GOOD = Report(form="junit", ran=3, passed=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "report", "printed", "expected"),
+    [
+        (0, GOOD, 3, ("passed", 3, "")),
+        (0, GOOD, None, ("failed", 3, "it left a report without coming to its summary")),
+        (0, Report(form="go", ran=3), None, ("passed", 3, "")),
+        (0, GOOD, 100, ("failed", 3, "its report has 3 tests, its summary 100")),
+        (0, Report(form="junit", ran=3, failures=1), None, ("failed", 3, "its report has 1 failures, its exit code is 0")),
+        (0, Report(form="junit", expected=2), 2, ("no_tests", 0, "")),
+        (0, Unreadable("gone"), 100, ("no_tests", None, "gone")),
+        (1, Unreadable("gone"), 100, ("failed", None, "gone")),
+        (5, Unreadable("gone"), None, ("no_tests", None, "gone")),
+        (1, GOOD, 3, ("failed", 3, "")),
+        (0, None, 3, ("passed", 3, "")),
+        (0, None, None, ("no_tests", None, "")),
+    ],
+)  # fmt: skip
+def test_a_report_can_only_take_a_pass_away(exit_code, report, printed, expected):
+    """Passing needs exit code 0, a report that can be read, a test in it, and a summary that agrees."""
+    assert proven(PYTEST, exit_code, report, printed) == expected

@@ -1,0 +1,115 @@
+"""Files that decide what runs, and files that speak to agents, are known by their names."""
+
+import pytest
+
+from steersman.judges import infrastructure
+from steersman.judges.infrastructure import (
+    changes_test_infrastructure,
+    instructs_agents,
+    is_test_file,
+    runs_as_code,
+)
+
+ORDINARY = [
+    "src/app.py",
+    "README.md",
+    "docs/how-to/tests.md",
+    "pkg/types.py",
+    "pkg/json/reader.py",
+    "json/notes.txt",
+    "email/forms.py",
+    "a",
+    "main.go",
+    "lib.rs",
+    "index.ts",
+    "contest.py",
+    "conftest.py.txt",
+    "my-package.json.md",
+]
+
+
+def _lines(kinds):
+    return [
+        (path, kind.why)
+        for kind in kinds
+        for path in (
+            *(word.replace("*", "x") for word in kind.names.split()),
+            *(f"{word.replace('*', 'x')}/deep/file.txt" for word in kind.folders.split()),
+        )
+    ]
+
+
+@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.TESTS), ids=lambda v: v)
+def test_infrastructure_is_recognised(path, why):
+    """Every word of the table is recognised at the top, below a folder, in capitals and with a dot in front."""
+    for form in (path, f"a/b/{path}", path.upper(), f"./{path}", f"a//{path}"):
+        assert changes_test_infrastructure(form) is not None, form
+        assert runs_as_code(form) is not None, form
+    assert changes_test_infrastructure(path) == why
+
+
+@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.CODE), ids=lambda v: v)
+def test_what_is_executed_unasked_is_recognised(path, why):
+    """Every word of the table is recognised, at any depth and in any case."""
+    for form in (path, f"a/b/{path}", path.upper()):
+        assert runs_as_code(form) == why, form
+
+
+@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.AGENTS), ids=lambda v: v)
+def test_what_instructs_agents_is_recognised(path, why):
+    """Every word of the table is recognised, at any depth and in any case."""
+    for form in (path, f"a/b/{path}", path.upper()):
+        assert instructs_agents(form) == why, form
+
+
+@pytest.mark.parametrize(("path", "_why"), _lines(infrastructure.TEST_FILES), ids=lambda v: v)
+def test_tests_are_recognised(path, _why):
+    """A test file is seen as one."""
+    assert is_test_file(path)
+
+
+@pytest.mark.parametrize("path", ORDINARY)
+def test_ordinary_files_open_no_gate(path):
+    """An ordinary source or text file is none of these."""
+    assert runs_as_code(path) is None
+    assert changes_test_infrastructure(path) is None
+    assert instructs_agents(path) is None
+    assert not is_test_file(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pytest.py",
+        "json.py",
+        "tests/re.py",
+        "src/unittest/__init__.py",
+        "pytest/__init__.py",
+        "abc.cpython-311.so",
+    ],
+)
+def test_a_module_in_front_of_a_known_one(path):
+    """A module that `python -m pytest` would import in place of a real one is test infrastructure."""
+    assert changes_test_infrastructure(path)
+    assert runs_as_code(path)
+
+
+@pytest.mark.parametrize("path", ["ｃonftest.py", "CONFTEST.PY", "a/ＭakeFile", "node_modules/.bin/jest"])
+def test_forms_of_a_name(path):
+    """Case and compatibility forms of Unicode do not hide a name."""
+    assert changes_test_infrastructure(path)
+
+
+def test_a_file_that_a_check_names():
+    """A script that one of the project's checks starts is test infrastructure, whatever it is called."""
+    checks = (("./tools/verify", "--all"), ("make",))
+    assert changes_test_infrastructure("tools/verify", checks) == "a check of the project names it"
+    assert changes_test_infrastructure("tools/other", checks) is None
+
+
+@pytest.mark.parametrize("path", ["", "x/" * 5000, "x" * 5000, "/", "./."])
+def test_a_name_that_cannot_be_judged_is_not_ordinary(path):
+    """Nothing at all, or more than a file system takes, is never waved through."""
+    assert runs_as_code(path)
+    assert changes_test_infrastructure(path)
+    assert instructs_agents(path)
