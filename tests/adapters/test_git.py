@@ -56,7 +56,7 @@ def workspace(repo, tmp_path):
 
 
 def checkout(workspace, commit=None, effect="1:1", run=RUN):
-    return Path(workspace.checkout(run, commit or workspace.base(None).commit, f"{run}:{effect}", 1).path)
+    return Path(workspace.checkout(run, commit or workspace.base(None).commit, f"{run}:{effect}").path)
 
 
 def capture(workspace, tree, label="work"):
@@ -238,7 +238,7 @@ def test_nothing_but_git_runs(repo, workspace, tmp_path):
     (tree / "x.dat").touch()
     change = workspace.capture(RUN, str(tree), base.commit, "work")
     assert "+new" in change.patch
-    workspace.checkout(RUN, base.commit, f"{RUN}:2:1", 1)
+    workspace.checkout(RUN, base.commit, f"{RUN}:2:1")
     workspace.deliver(RUN, change.commit, base.commit, "branch", None, "m")
     workspace.deliver(RUN, change.commit, base.commit, "merge", "other", "m")
     workspace.deliver(RUN, change.commit, base.commit, "merge", "main", "m")
@@ -265,7 +265,7 @@ def test_a_merge_driver_is_not_run_and_counts_as_conflict(repo, workspace, tmp_p
 
 
 def test_a_git_directory_planted_in_the_tree_is_not_obeyed(workspace, tmp_path):
-    """A worker that swaps the tree's .git for a repository of its own neither runs anything nor keeps the tree."""
+    """A worker that swaps the tree's .git for a repository of its own runs nothing, and nothing is left of it."""
     base, tree, mark = workspace.base(None), checkout(workspace), tmp_path / "mark"
     (tree / ".git").unlink()
     git(tree, "init", "-q")
@@ -274,7 +274,9 @@ def test_a_git_directory_planted_in_the_tree_is_not_obeyed(workspace, tmp_path):
     (tree / "new").write_text("n")
     assert workspace.capture(RUN, str(tree), base.commit, "work").files == ("new",)
     (tree / "new").unlink()
-    assert checkout(workspace) != tree
+    assert checkout(workspace) == tree
+    assert (tree / ".git").read_text() == f"gitdir: {tree}.git\n"
+    assert git(tree, "config", "--get-all", "core.fsmonitor") == "false"
     assert not mark.exists()
 
 
@@ -482,15 +484,15 @@ def test_trees_live_outside_the_repository(workspace, tmp_path):
 
 
 def test_a_tree_deleted_by_hand_is_made_again(workspace, repo):
-    """A vanished directory costs nothing: a new tree is made and git forgets the old one."""
+    """A vanished directory costs nothing: a new tree is made and nothing of the old one is left."""
     tree = checkout(workspace)
     shutil.rmtree(tree)
     again = checkout(workspace)
     assert (again / "README").exists()
-    assert git(repo, "worktree", "list").count("\n") == 1
+    assert sorted(p.name for p in again.parent.iterdir()) == ["2", "2.git", "2.index", "2.json"]
     shutil.rmtree(again)
     workspace.remove(RUN)
-    assert git(repo, "worktree", "list").count("\n") == 0
+    assert not again.parent.exists()
 
 
 def test_a_state_directory_deleted_by_hand_is_made_again(workspace, repo, tmp_path):
@@ -540,7 +542,7 @@ def test_a_tree_with_a_living_worker_is_left_alone(workspace):
 
 
 def test_removing_a_run_leaves_no_trace_of_its_trees(workspace, repo, tmp_path):
-    """Write-protected directories, locks and links are no obstacle, and nothing behind a link is touched."""
+    """Write-protected directories and links are no obstacle, and nothing behind a link is touched."""
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "f").write_text("f")
     tree = checkout(workspace)
@@ -549,17 +551,15 @@ def test_removing_a_run_leaves_no_trace_of_its_trees(workspace, repo, tmp_path):
     (tree / "deep" / "er" / "f").write_text("f")
     (tree / "deep" / "er").chmod(0)
     (tree / "deep").chmod(0o500)
-    git(repo, "worktree", "lock", str(tree))
     workspace.remove(RUN)
     assert not tree.parent.exists()
-    assert git(repo, "worktree", "list").count("\n") == 0
     assert (tmp_path / "precious" / "f").exists()
 
 
 def test_a_missing_commit_is_an_error(workspace):
     """A commit that is not in the repository cannot be checked out."""
     with pytest.raises(WorkspaceError, match="is not in"):
-        workspace.checkout(RUN, "0" * 40, f"{RUN}:1:1", 1)
+        workspace.checkout(RUN, "0" * 40, f"{RUN}:1:1")
     with pytest.raises(WorkspaceError, match="is not in"):
         workspace.deliver(RUN, "0" * 40, "main", "branch", None, "m")
 
@@ -568,10 +568,9 @@ def test_a_tree_that_cannot_be_made_leaves_nothing_behind(workspace, repo, tmp_p
     """A damaged repository is an error in git's own words, and the half-made tree is gone."""
     blob = git(repo, "rev-parse", "HEAD:README")
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(WorkspaceError, match=r"git worktree refused: (?s:.*); put that right"):
+    with pytest.raises(WorkspaceError, match=r"git checkout-index refused: (?s:.*); put that right"):
         checkout(workspace)
     assert os.listdir(tmp_path / "state" / "worktrees" / RUN) == []
-    assert git(repo, "worktree", "list").count("\n") == 0
 
 
 def test_a_name_with_a_nul_is_an_error_like_others(workspace):
@@ -625,6 +624,25 @@ def test_included_files_do_not_follow_links_out(repo, tmp_path):
     (repo / "out" / "new").write_text("n")
     checkout(workspace, effect="2:1")
     assert os.listdir(outside) == ["secret"]
+
+
+def test_a_checkouts_own_list_is_heard(repo, workspace):
+    """`.worktreeinclude` names files as well; one that leads out, or takes something out again, is refused by line."""
+    (repo / ".env").write_text("KEY=1")
+    (repo / "conf").mkdir()
+    (repo / "conf" / "local.ini").write_text("x")
+    (repo / ".worktreeinclude").write_text("# local settings\n\n/.env\nconf/\n")
+    tree = checkout(workspace)
+    assert (tree / ".env").read_text() == "KEY=1"
+    assert (tree / "conf" / "local.ini").exists()
+    assert capture(workspace, tree).files == ()
+    for line in ("../secret", "!.env"):
+        (repo / ".worktreeinclude").write_text(f"{line}\n")
+        with pytest.raises(UserError, match=r"\.worktreeinclude: "):
+            checkout(workspace, run="other")
+    (repo / ".worktreeinclude").unlink()
+    os.mkfifo(repo / ".worktreeinclude")
+    assert checkout(workspace, run="third").is_dir()
 
 
 @pytest.mark.parametrize("pattern", ["/etc/passwd", "../x", "a/../../x", ""])
@@ -712,7 +730,7 @@ def test_an_untracked_file_in_the_way_is_refused(workspace, repo):
     (tree / "notes").write_text("theirs")
     added = capture(workspace, tree)
     (repo / "notes").write_text("mine")
-    with pytest.raises(WorkspaceError, match="could not be moved forward"):
+    with pytest.raises(WorkspaceError, match="would be overwritten"):
         deliver(workspace, added, "merge", "main")
     assert (repo / "notes").read_text() == "mine"
 
@@ -772,5 +790,11 @@ def test_files_that_pass_a_filter_are_not_written_unfiltered(workspace, repo):
     change = capture(workspace, tree)
     with pytest.raises(WorkspaceError, match=r"a\.bin passes a filter"):
         deliver(workspace, change, "merge", "main")
+    git(repo, "rm", "-q", ".gitattributes")
+    git(repo, "commit", "-qm", "elsewhere")
+    (repo / ".git" / "info" / "attributes").write_text("*.bin filter=lfs\n")
+    moved = GitWorkspace(repo, workspace._trees.root.parent)
+    with pytest.raises(WorkspaceError, match=r"a\.bin passes a filter"):
+        deliver(moved, change, "merge", "main", git(repo, "rev-parse", "main~1"))
     git(repo, "checkout", "-q", "--detach")
     assert deliver(workspace, change, "merge", "main").tree == change.tree

@@ -17,7 +17,7 @@ class TestFakeWorkspace(WorkspaceConformance):
 def test_it_survives_its_process(tmp_path):
     """Another object over the same folder sees the same commits and trees."""
     one = FakeWorkspace(tmp_path, {"a": "1"})
-    tree = one.checkout("run", one.base(None).commit, "run:1:1", 1)
+    tree = one.checkout("run", one.base(None).commit, "run:1:1")
     two = FakeWorkspace(tmp_path)
     assert two.base(None) == one.base(None)
-    assert two.checkout("run", one.base(None).commit, "run:1:1", 2).path == tree.path
+    assert two.checkout("run", one.base(None).commit, "run:1:1").path == tree.path

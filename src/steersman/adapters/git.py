@@ -2,14 +2,22 @@
 
 Each run works in trees of its own outside the repository; what they hold is recorded as commits whose hashes depend
 only on content and parent, pinned under refs/steersman/<run>/.
-**Invariant:** the user's branches and checkout change in `deliver` and nowhere else; nothing of theirs is executed.
+**Invariant:** the user's branches and checkout change in `deliver` and `revert` and nowhere else; nothing of theirs
+is executed.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from steersman.adapters.git_cli import Git, checked_name
+from steersman.adapters.git_change import change_of
+from steersman.adapters.git_checkout import Checkouts
+from steersman.adapters.git_cli import checked_name, run
 from steersman.adapters.git_delivery import Courier
+from steersman.adapters.git_files import contents, lay, links
+from steersman.adapters.git_forge import Forge, letter
+from steersman.adapters.git_repository import Git
+from steersman.adapters.git_revert import revert
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.contracts.commands import Argv
@@ -17,17 +25,7 @@ from steersman.contracts.workspace import Base, Change, Checkout, Delivery
 from steersman.errors import WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
-_DIFF = (
-    "diff-tree",
-    "-r",
-    "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--submodule=short",
-)
 _RECORDED = "steersman: recorded tree"  # the same for every run: same tree and parent, same commit
-_GITLINK = b"160000"
 
 
 class GitWorkspace:
@@ -37,9 +35,11 @@ class GitWorkspace:
         self, repo: Path, state_dir: Path, *, include: tuple[str, ...] = (), setup: tuple[Argv, ...] = ()
     ) -> None:
         self.setup = setup
-        self._git = Git(repo)
+        self._git = Git(repo, state_dir / "hulls")
         self._trees = Trees(self._git, state_dir / "worktrees", checked_patterns(include))
-        self._courier = Courier(self._git, self._trees.root)
+        self._checkouts = Checkouts(self._git, self._trees.root)
+        self._courier = Courier(self._git, self._checkouts)
+        self._forge = Forge(self._git, self._courier)
 
     def problem(self) -> str | None:
         """Why no run can start here, with the next step; or None."""
@@ -59,12 +59,16 @@ class GitWorkspace:
             raise WorkspaceError(reason)
         full = self._git.line("rev-parse", "--symbolic-full-name", "--verify", "--end-of-options", name)
         branch = full.removeprefix("refs/heads/") if full.startswith("refs/heads/") else None
-        dirty = bool(self._git.read("status", "--porcelain", "-z"))
-        return Base(commit, self._git.tree_of(commit), branch, dirty)
+        return Base(commit, self._git.tree_of(commit), branch, self._checkouts.dirty())
 
-    def checkout(self, run: str, commit: str, effect: str, attempt: int) -> Checkout:  # noqa: ARG002  a tree that still is `commit` serves any attempt
+    def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         """A working tree of this run whose tracked and untracked files are exactly `commit`."""
-        return self._trees.checkout(checked_name("run", run), self._commit(commit), effect)
+        checked_name("run", run)
+        found = self._git.commit_of(commit)
+        checkout = self._trees.checkout(run, found, effect, untouched=untouched)
+        if checkout.fresh:  # a commit that nothing else holds must not be tidied away while it is worked on
+            self._git.read("update-ref", f"refs/steersman/{run}/start-{found[:16]}", found)
+        return checkout
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
         """Records what is in `path` now as a commit pinned under refs/steersman/<run>/."""
@@ -72,27 +76,54 @@ class GitWorkspace:
         if not self._trees.holds(checked_name("run", run), place):
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         ref = f"refs/steersman/{run}/{checked_name('label', label)}"
-        parent = self._commit(base)
+        parent = self._git.commit_of(base)
         commit = self._git.commit(self._trees.tree(place), (parent,), _RECORDED)
-        change = self._change(parent, commit)
+        change = change_of(self._git, parent, commit)
         self._git.read("update-ref", ref, commit)
         return change
 
+    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
+        """Makes these names in a working tree what they are in `commit`; what is absent there is removed."""
+        lay(self._git, Path(path), self._git.commit_of(commit), names, links=links)
+
+    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+        """Those of these names that are plain files of a commit, with what is in them."""
+        return contents(self._git, self._git.commit_of(commit), names)
+
+    def links(self, commit: str) -> tuple[str, ...]:
+        """The symbolic links of a commit."""
+        return links(self._git, self._git.commit_of(commit))
+
     def deliver(
-        self, run: str, commit: str, base: str, form: str, target: str | None, message: str
+        self,
+        run: str,
+        commit: str,
+        base: str,
+        form: str,
+        target: str | None,
+        message: str,
+        body: str = "",
     ) -> Delivery:
-        """Hands a recorded tree over as a branch of its own or into `target`."""
+        """Hands a recorded tree over as a branch of its own, into `target`, or as a draft pull request into it."""
         checked_name("run", run)
-        made = self._git.commit(self._git.tree_of(commit), (self._commit(base),), message)
+        made = self._git.commit(self._git.tree_of(commit), (self._git.commit_of(base),), message)
         match form, target:
             case "branch", _:
                 return self._courier.branch(run, made)
             case "merge", str():
                 return self._courier.merge(run, made, target, message)
-            case "merge", None:
-                raise WorkspaceError("a merge needs a branch to merge into; name it as the target")
+            case "draft-pr", str():
+                return self._forge.draft(run, made, target, letter(message, body))
+            case "merge" | "draft-pr", None:
+                raise WorkspaceError(f"a {form} needs a branch to go into; start the run on one")
             case _:
-                raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch or merge")
+                raise WorkspaceError(
+                    f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
+                )
+
+    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
+        """Undoes a delivered commit on the branch `target` by a commit of its own."""
+        return revert(self._git, self._courier, checked_name("run", run), commit, target, message)
 
     def remove(self, run: str) -> None:
         """Removes the working trees of a run; what is pinned stays."""
@@ -100,54 +131,11 @@ class GitWorkspace:
 
     def _problem(self) -> str | None:
         place = self._git.place
-        version = self._git.line("version")
+        version = run(("version",), Path("/"), {}).out.decode().strip()
         if tuple(map(int, re.findall(r"\d+", version)[:2])) < _OLDEST:
             return f"{version} is too old; install git 2.38 or newer and try again"
-        answer = self._git.call("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
-        bare, _, inside = answer.out.decode().strip().partition("\n")
-        if answer.code != 0:
-            return _no_repository(place, answer.err)
-        if inside != "true":
-            what = "a bare repository" if bare == "true" else "inside a .git directory"
-            return f"{place} is {what}, without files to work on; clone it and run steersman in the clone"
         if self._git.resolve("HEAD^{commit}") is None:
             return (
                 f"{place} has no commit yet; run `git add -A && git commit -m 'First commit'` and try again"
             )
         return None
-
-    def _commit(self, name: str) -> str:
-        commit = self._git.resolve(f"{name}^{{commit}}")
-        if commit is None:
-            raise WorkspaceError(
-                f"the commit {name!r} is not in {self._git.place}; fetch it or start from another"
-            )
-        return commit
-
-    def _change(self, base: str, commit: str) -> Change:
-        raw = self._git.read(*_DIFF, "--raw", "-z", base, commit).split(b"\0")
-        names = [name.decode("utf-8", "backslashreplace") for name in raw[1::2]]
-        for fields, name in zip(raw[::2], names, strict=False):
-            old, new, *_ = fields.removeprefix(b":").split(b" ")
-            if new == _GITLINK != old:  # its files would be tested but not recorded
-                raise WorkspaceError(
-                    f"a repository inside the tree cannot be recorded: {name}; remove its .git"
-                )
-        patch = self._git.read(*_DIFF, "--patch", "--full-index", base, commit).decode("utf-8", "replace")
-        added, removed = self._counts(base, commit)
-        return Change(commit, self._git.tree_of(commit), tuple(sorted(names)), patch, added, removed)
-
-    def _counts(self, base: str, commit: str) -> tuple[int, int]:
-        """Lines added and removed; git writes a dash for binary files, which count as none."""
-        records = self._git.read(*_DIFF, "--numstat", "-z", base, commit).split(b"\0")[:-1]
-        pairs = [record.split(b"\t", 2)[:2] for record in records]
-        added, removed = (sum(int(pair[side]) for pair in pairs if pair[side] != b"-") for side in (0, 1))
-        return added, removed
-
-
-def _no_repository(place: Path, said: str) -> str:
-    if "dubious ownership" in said:
-        return f"{place} belongs to somebody else; run `git config --global --add safe.directory {place}` if you trust it"
-    return (
-        f"{place} is not inside a git repository; run `git init` there and commit, or go to your repository"
-    )

@@ -1,23 +1,28 @@
-"""Hands a recorded tree over to the user's branches.
+"""Hands a recorded tree over to the person's branches.
 
 **Invariant:** a branch moves only forward, or from one commit of ours to another, and only if it still is where we
 saw it; a checkout with uncommitted changes is never touched; nothing is pushed.
 """
 
 import os
+import tempfile
 from pathlib import Path
 
-from steersman.adapters.git_cli import EMAIL, Git
+from steersman.adapters.git_checkout import Checkouts
+from steersman.adapters.git_cli import EMAIL
+from steersman.adapters.git_repository import Git
 from steersman.contracts.workspace import Delivery
 from steersman.errors import WorkspaceError
 
+MOVED = "steersman: deliver"
+
 
 class Courier:
-    """Delivers for one repository; the private trees below `trees` do not count as the user's checkouts."""
+    """Delivers for one repository."""
 
-    def __init__(self, git: Git, trees: Path) -> None:
+    def __init__(self, git: Git, checkouts: Checkouts) -> None:
         self._git = git
-        self._trees = trees
+        self._checkouts = checkouts
 
     def branch(self, run: str, made: str) -> Delivery:
         """Makes `steersman/<run>` point to `made`, or moves it there from an earlier commit of ours."""
@@ -31,44 +36,72 @@ class Courier:
     def merge(self, run: str, made: str, target: str, message: str) -> Delivery:
         """Moves `target` forward to `made`, or to a merge of both."""
         ref = f"refs/heads/{target}"
+        tip = self.tip(target)
+        if self._git.contains(tip, made):
+            return self._delivery("merge", ref, self.brought(tip, made))
+        new = made if self._git.contains(made, tip) else self._merged(run, tip, made, target, message)
+        self.forward(target, tip, new)
+        return self._delivery("merge", ref, new)
+
+    def tip(self, target: str) -> str:
+        """Where a branch is that has to be there."""
+        ref = f"refs/heads/{target}"
         tip = self._git.resolve(ref) if self._git.call("check-ref-format", ref).code == 0 else None
         if tip is None:
-            raise WorkspaceError(
-                f"there is no branch {target!r} to merge into; create it or name another one"
-            )
-        if self._git.contains(tip, made):
-            return self._delivery("merge", ref, self._delivered_as(tip, made))
-        new = made if self._git.contains(made, tip) else self._merged(run, tip, made, target, message)
-        place = self._checked_out_at(ref)
+            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
+        return tip
+
+    def brought(self, tip: str, made: str) -> str:
+        """The commit that brought `made` into the branch: itself, or the merge that has it as its other parent."""
+        merges = self._git.line("rev-list", "--first-parent", "--merges", "--parents", tip, f"^{made}")
+        for commit, _, *others in reversed([line.split() for line in merges.splitlines()]):
+            if any(self._git.contains(other, made) for other in others):
+                return commit
+        return made
+
+    def forward(self, target: str, old: str, new: str) -> None:
+        """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
+        ref = f"refs/heads/{target}"
+        place = self._checkouts.of(ref)
         if place is None:
-            self._move(ref, new, tip)
+            self._move(ref, new, old)
         else:
-            self._move_with_checkout(place, target, tip, new)
-        return self._delivery("merge", ref, new)
+            self._checkouts.forward(place, ref, old, new)
+
+    def merged_tree(self, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
+        """The tree of a merge, or None with the files that conflict; or with what git said."""
+        with tempfile.TemporaryDirectory(dir=self._git.folder, prefix=".merge-") as name:
+            folder = Path(name)
+            env = {"GIT_WORK_TREE": name, "GIT_INDEX_FILE": f"{name}/.index"}
+            self._lay_out_attributes(ours, folder, env)
+            flags = ("--write-tree", "-z", "--name-only", "--no-messages")
+            answer = self._git.call("merge-tree", *flags, ours, theirs, cwd=folder, env=env)
+        tree, *names = [os.fsdecode(part) for part in answer.out.split(b"\0")[:-1]] or [""]
+        if answer.code == 0:
+            return tree, [], ""
+        return None, sorted(names) if answer.code == 1 else [], answer.err.strip()[:500]
+
+    def _lay_out_attributes(self, commit: str, folder: Path, env: dict[str, str]) -> None:
+        """git finds in files alone which merge a path asks for: a union, none at all, or a program that is not run."""
+        self._git.read("read-tree", commit, cwd=folder, env=env)
+        names = self._git.read("ls-files", "-z", cwd=folder, env=env).split(b"\0")
+        wanted = [name for name in names if name.rpartition(b"/")[2] == b".gitattributes"]
+        feed = b"".join(name + b"\0" for name in wanted)
+        self._git.read("checkout-index", "--quiet", "-z", "--stdin", cwd=folder, env=env, feed=feed)
 
     def _delivery(self, form: str, ref: str, commit: str) -> Delivery:
         return Delivery(form, ref, commit, self._git.tree_of(commit))
 
-    def _delivered_as(self, tip: str, made: str) -> str:
-        """The commit that brought `made` into the branch: itself, or the merge that has it as its other parent."""
-        merges = self._git.line("rev-list", "--first-parent", "--merges", "--parents", tip, f"^{made}")
-        for commit, _, *others in (line.split() for line in merges.splitlines()):
-            if made in others:
-                return commit
-        return made
-
     def _merged(self, run: str, tip: str, made: str, target: str, message: str) -> str:
-        answer = self._git.call("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", tip, made)
-        tree, *names = [os.fsdecode(part) for part in answer.out.split(b"\0")[:-1]] or [""]
-        if answer.code == 1:
-            files = ", ".join(sorted(names))
+        tree, names, said = self.merged_tree(tip, made)
+        if names:
             raise WorkspaceError(
-                f"{target} conflicts with run {run} in {files}; merge the branch steersman/{run} by hand, "
+                f"{target} conflicts with run {run} in {', '.join(names)}; merge the branch steersman/{run} by hand, "
                 f"or start a new run from {target}"
             )
-        if answer.code != 0:
+        if tree is None:
             raise WorkspaceError(
-                f"git cannot merge run {run} into {target}: {answer.err.strip()[:500]}; "
+                f"git cannot merge run {run} into {target}: {said}; "
                 "in a shallow clone run `git fetch --unshallow` first"
             )
         return self._git.commit(tree, (tip, made), f"Merge steersman/{run} into {target}\n\n{message}")
@@ -80,53 +113,15 @@ class Courier:
                 f"the branch {name} has commits that are not of this run; rename it with "
                 f"`git branch -m {name} <new name>` and deliver again"
             )
-        if (place := self._checked_out_at(ref)) is not None:
+        if (place := self._checkouts.of(ref)) is not None:
             raise WorkspaceError(
                 f"the branch {name} is checked out in {place}; switch to another one and deliver again"
             )
 
     def _move(self, ref: str, new: str, old: str | None) -> None:
         """Moves a reference that still is at `old`; an empty `old` means that it may not exist."""
-        answer = self._git.call("update-ref", "-m", "steersman: deliver", ref, new, old or "")
+        answer = self._git.call("update-ref", "-m", MOVED, ref, new, old or "")
         if answer.code != 0:
             raise WorkspaceError(
                 f"{ref} could not be moved: {answer.err.strip()[:500]}; look at it and deliver again"
             )
-
-    def _checked_out_at(self, ref: str) -> Path | None:
-        """Where the user has this branch checked out."""
-        listed = os.fsdecode(self._git.read("worktree", "list", "--porcelain", "-z"))
-        for record in listed.split("\0\0"):
-            fields = dict(field.partition(" ")[::2] for field in record.split("\0"))
-            place = Path(fields.get("worktree", ""))
-            if fields.get("branch") == ref and place.is_dir() and not place.is_relative_to(self._trees):
-                return place
-        return None
-
-    def _move_with_checkout(self, place: Path, target: str, old: str, new: str) -> None:
-        if self._git.read("status", "--porcelain", "-z", "--untracked-files=no", cwd=place):
-            raise WorkspaceError(
-                f"{target} is checked out in {place} with uncommitted changes; "
-                "commit or stash them there, or switch to another branch, and deliver again"
-            )
-        if filtered := self._filtered(place, old, new):
-            raise WorkspaceError(
-                f"{filtered} passes a filter of {place} that steersman does not run; "
-                "switch to another branch there and deliver again"
-            )
-        flags = ("--ff-only", "--no-autostash", "--no-verify-signatures", "--no-stat", "--quiet")
-        answer = self._git.call("merge", *flags, new, cwd=place)
-        if answer.code != 0:
-            raise WorkspaceError(
-                f"{target} in {place} could not be moved forward: {answer.err.strip()[:500]}; "
-                "put that right there and deliver again"
-            )
-
-    def _filtered(self, place: Path, old: str, new: str) -> str | None:
-        """A changed file whose content the user's git would convert (large file storage, encryption)."""
-        names = self._git.read("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
-        listed = self._git.read("check-attr", "-z", "--stdin", "filter", cwd=place, feed=names).split(b"\0")
-        for name, value in zip(listed[::3], listed[2::3], strict=False):
-            if value not in {b"unspecified", b"unset"}:
-                return os.fsdecode(name)
-        return None

@@ -1,25 +1,26 @@
 """The private working trees of runs: made, handed out again, read as a tree hash, removed.
 
-A tree `<root>/<run>/<n>` has two companions beside it: `<n>.json` (whose it is) and `<n>.index` (git's index as it
-was when the tree was handed out, out of the reach of whoever works inside).
-**Invariant:** what is in a tree is read from its files, never from what its own `.git` claims.
+A tree `<root>/<run>/<n>` has three companions beside it: `<n>.json` (whose it is), `<n>.index` (git's index as it was
+when the tree was handed out, out of the reach of whoever works inside) and `<n>.git`, a repository of its own.
+**Invariant:** an attempt never starts on half-edited files; checks never start in a tree that an agent has worked in.
 """
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from steersman.adapters.git_cli import Git
-from steersman.adapters.include import copy_included
+from steersman.adapters.git_berth import make_berth, remove_berth
+from steersman.adapters.git_repository import Git
+from steersman.adapters.git_scan import Scan, Scanner
+from steersman.adapters.include import copy_included, listed_patterns
 from steersman.adapters.processes import alive
+from steersman.adapters.removal import delete
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 
@@ -28,11 +29,11 @@ class Kept(msgspec.Struct, frozen=True):
     """What is remembered of a tree."""
 
     commit: str  # what it was handed out at
-    admin: str  # git's own directory for it
     maker: str  # the effect it was made for
     owner: str  # the effect it was handed to last
     included: tuple[str, ...] = ()  # copied in by us: not part of the tree
     holder: int = 0  # the process it was handed to last
+    untouched: bool = False  # for the effect it was made for and no other
 
 
 class Trees:
@@ -43,18 +44,18 @@ class Trees:
         self.root = root.resolve()
         self._include = include
 
-    def checkout(self, run: str, commit: str, effect: str) -> Checkout:
-        """Hands out a kept tree that still is `commit`, or makes one and removes those that nobody uses."""
+    def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
+        """Hands out a kept tree that still is `commit`, or makes one and removes those of its kind that nobody uses."""
         wanted = self._git.tree_of(commit)
         with self._locked(run), tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as folder:
-            free = [path for path in self._paths(run) if not self._in_use(path, effect)]
+            free = [path for path in self._paths(run) if self._is_free(path, effect, untouched=untouched)]
             for path in free:
                 index = Path(folder, path.name)
-                if self._is(path, wanted, index):
+                if self._serves(path, effect) and self._is(path, wanted, index):
                     return self._handed_out(
                         path, Checkout(str(path), commit, wanted, fresh=False), effect, index
                     )
-            made = self._made(run, commit, effect)
+            made = self._made(run, commit, wanted, effect, untouched=untouched)
             for path in free:
                 self._remove(path)
             return Checkout(str(made), commit, wanted, fresh=True)
@@ -62,120 +63,77 @@ class Trees:
     def tree(self, path: Path) -> str:
         """The tree hash of the files in `path`: tracked and untracked, without ignored and included ones."""
         with tempfile.TemporaryDirectory(dir=self.root, prefix=".index-") as folder:
-            return self._scan(path, Path(folder, "index"))
+            return self._scan(path, Path(folder, "index")).tree
+
+    def holds(self, run: str, path: Path) -> bool:
+        """Is this a tree of the run?"""
+        return path.parent == self.root / run and path.name.isdecimal() and self._kept(path) is not None
 
     def remove(self, run: str) -> None:
-        """Removes every tree of a run and what git knows of them."""
+        """Removes every tree of a run."""
         if not (self.root / run).is_dir():
             return
         with self._locked(run):
             for path in self._paths(run):
                 self._remove(path)
-            _delete(self.root / run)
+            delete(self.root / run)
 
-    def holds(self, run: str, path: Path) -> bool:
-        """Is this path the place of a tree of this run?"""
-        return path.parent == self.root / run and path.name.isdecimal()
-
-    def _scan(self, path: Path, index: Path) -> str:
-        """Writes an index of what is in `path` now; it starts from the one of the hand-out and saves the hashing."""
+    def _scan(self, path: Path, index: Path) -> Scan:
         kept = self._kept(path)
         if kept is None:
-            raise WorkspaceError(f"there is no working tree at {path}; check one out first")
-        env = {"GIT_DIR": str(self._git.common), "GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
-        if _index(path).exists():
-            shutil.copy2(
-                _index(path), index
-            )  # with its date: git looks twice at files as young as their index
-        else:
-            self._git.read("read-tree", kept.commit, env=env)
-        self._git.read("add", "-u", cwd=path, env=env)
-        names = self._untracked(path, kept, env)
-        self._update(path, env, names, "--add", "--remove", "--replace", "--stdin")
-        self._update(path, env, self._only_converted(path, kept, env), "--index-info")
-        return self._git.line("write-tree", env=env)
-
-    def _update(self, path: Path, env: dict[str, str], feed: bytes, *flags: str) -> None:
-        if feed:
-            self._git.read("update-index", "-z", *flags, cwd=path, env=env, feed=feed)
-
-    def _only_converted(self, path: Path, kept: Kept, env: dict[str, str]) -> bytes:
-        """The old entries of files that only git's own conversion of line endings made look changed."""
-        raw = self._git.read(
-            "diff-index", "--cached", "--raw", "-z", "--no-renames", kept.commit, env=env
-        ).split(b"\0")
-        entries = []
-        for fields, name in zip(raw[::2], raw[1::2], strict=False):
-            mode, new_mode, blob, _, _ = fields.removeprefix(b":").split(b" ")
-            if mode == new_mode and mode.startswith(b"100") and _blob(path, name, len(blob)) == blob:
-                entries.append(b"%s %s\t%s\0" % (mode, blob, name))
-        return b"".join(entries)
-
-    def _untracked(self, path: Path, kept: Kept, env: dict[str, str]) -> bytes:
-        listed = self._git.read("ls-files", "--others", "--exclude-standard", "-z", cwd=path, env=env)
-        names = [name for name in listed.split(b"\0") if name and os.fsdecode(name) not in kept.included]
-        nested = [os.fsdecode(name) for name in names if name.endswith(b"/")]
-        if nested:
-            raise WorkspaceError(
-                f"a repository inside the tree cannot be recorded: {nested[0]}; remove its .git"
-            )
-        return b"".join(name + b"\0" for name in names)
+            raise WorkspaceError(f"{path} is no working tree any more; check one out first")
+        return Scanner(self._git, path, index, kept.included).scan(kept.commit, _index(path))
 
     def _is(self, path: Path, wanted: str, index: Path) -> bool:
-        """Does the tree at `path` stand where we left it and hold exactly `wanted`?"""
-        kept = self._kept(path)
-        if kept is None or not _points_to(path, kept.admin) or not os.path.isdir(kept.admin):
-            return False
+        """Does the tree at `path` hold exactly `wanted`?"""
         try:
-            return self._scan(path, index) == wanted
+            scan = self._scan(path, index)
         except WorkspaceError:  # what cannot be recorded is not what is wanted
             return False
+        return scan.tree == wanted and not scan.special
 
-    def _in_use(self, path: Path, effect: str) -> bool:
-        """Works somebody else there: an effect planned together with this one, one whose processes are alive, or
-        another living process, such as an owner that was stopped and taken over?"""
+    def _is_free(self, path: Path, effect: str, *, untouched: bool) -> bool:
         kept = self._kept(path)
-        if kept is not None and kept.holder not in (0, os.getpid()) and _lives(kept.holder):
-            return True
-        if kept is None or kept.owner == effect or not kept.owner.strip(":"):
-            return False
-        planned = effect.rpartition(":")[0]
-        return (planned != "" and kept.owner.rpartition(":")[0] == planned) or bool(alive(kept.owner))
+        return kept is None or (kept.untouched == untouched and not _in_use(kept, effect))
 
-    def _made(self, run: str, commit: str, effect: str) -> Path:
+    def _serves(self, path: Path, effect: str) -> bool:
+        kept = self._kept(path)
+        return kept is not None and (not kept.untouched or kept.maker == effect)
+
+    def _made(self, run: str, commit: str, wanted: str, effect: str, *, untouched: bool) -> Path:
         path = self._new_place(run)
         try:
-            # Forced, twice: git may still know a tree of this name, locked or not, that somebody deleted by hand.
-            self._git.read("worktree", "add", "--quiet", "--force", "--force", "--detach", str(path), commit)
-            top = Path(self._git.line("rev-parse", "--show-toplevel"))
-            included = copy_included(top, path, self._include)
-            admin = (path / ".git").read_text().removeprefix("gitdir: ").removesuffix("\n")
-            self._settle(
-                path, Kept(commit, admin, effect, effect, included, os.getpid()), Path(admin, "index")
-            )
+            index = _index(path)
+            env = {"GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(index)}
+            self._git.read("read-tree", commit, cwd=path, env=env)
+            self._git.read("checkout-index", "--all", "--force", "--index", "--quiet", cwd=path, env=env)
+            top = self._git.found.top
+            included = copy_included(top, path, (*self._include, *listed_patterns(top)))
+            kept = Kept(commit, effect, effect, included, os.getpid(), untouched)
+            make_berth(self._git, path, commit, index)
+            _write(_note(path), msgspec.json.encode(kept))
+            self._check_faithful(path, wanted)
         except BaseException:
             self._remove(path)
             raise
         return path
 
+    def _check_faithful(self, path: Path, wanted: str) -> None:
+        """A disk that does not tell two names apart, or a conversion that does not lead back, is told at once."""
+        if self.tree(path) != wanted:
+            raise WorkspaceError(
+                "the files of this commit cannot be laid out on this disk as they are recorded (names that differ only "
+                "in case, or an encoding that cannot be written): mend that in the repository first"
+            )
+
     def _handed_out(self, path: Path, checkout: Checkout, effect: str, index: Path) -> Checkout:
         kept = msgspec.json.decode(_note(path).read_bytes(), type=Kept)
-        self._settle(
-            path,
-            msgspec.structs.replace(kept, commit=checkout.commit, owner=effect, holder=os.getpid()),
-            index,
-        )
+        shutil.copy2(index, _index(path))
+        make_berth(self._git, path, checkout.commit, index)
+        now = msgspec.structs.replace(kept, commit=checkout.commit, owner=effect, holder=os.getpid())
+        _write(_note(path), msgspec.json.encode(now))
         # The one it was made for has to set it up; whoever comes later finds it set up.
         return msgspec.structs.replace(checkout, fresh=kept.maker == effect)
-
-    def _settle(self, path: Path, kept: Kept, index: Path) -> None:
-        """Makes git's own view of the tree say `commit` as well, and remembers it."""
-        env = {"GIT_DIR": kept.admin, "GIT_WORK_TREE": str(path)}
-        self._git.read("update-ref", "--no-deref", "HEAD", kept.commit, cwd=path, env=env)
-        Path(kept.admin, "index.lock").unlink(missing_ok=True)  # of a git that was stopped inside
-        for goal in {Path(kept.admin, "index"), _index(path)} - {index}:
-            shutil.copy2(index, goal)
-        _write(_note(path), msgspec.json.encode(kept))
 
     def _new_place(self, run: str) -> Path:
         folder = self.root / run
@@ -199,11 +157,9 @@ class Trees:
         return kept if path.is_dir() and not path.is_symlink() else None
 
     def _remove(self, path: Path) -> None:
-        _delete(path)
-        # The files first: git refuses to remove a tree whose .git was tampered with, but not one that is gone.
-        self._git.call("worktree", "remove", "--force", "--force", str(path))
-        for companion in (_index(path), _note(path)):
-            companion.unlink(missing_ok=True)
+        remove_berth(path)
+        for companion in (path, _index(path), _note(path), path.with_name(f"{path.name}.home")):
+            delete(companion)
 
     @contextlib.contextmanager
     def _locked(self, run: str) -> Iterator[None]:
@@ -211,6 +167,17 @@ class Trees:
         with open(self.root / f".{run}.lock", "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _in_use(kept: Kept, effect: str) -> bool:
+    """Works somebody else there: an effect planned together with this one, one whose processes are alive, or another
+    living process, such as an owner that was stopped and taken over?"""
+    if kept.holder not in (0, os.getpid()) and _lives(kept.holder):
+        return True
+    if kept.owner == effect or not kept.owner.strip(":"):
+        return False
+    planned = effect.rpartition(":")[0]
+    return (planned != "" and kept.owner.rpartition(":")[0] == planned) or bool(alive(kept.owner))
 
 
 def _lives(pid: int) -> bool:
@@ -231,43 +198,7 @@ def _note(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _points_to(path: Path, admin: str) -> bool:
-    try:
-        return not (path / ".git").is_symlink() and (path / ".git").read_text() == f"gitdir: {admin}\n"
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _blob(path: Path, name: bytes, digits: int) -> bytes:
-    """The hash of a file's own bytes, as git stores them without any conversion."""
-    with open(os.path.join(os.fsencode(path), name), "rb") as file:
-        content = file.read()
-    kind = "sha1" if digits == 40 else "sha256"
-    return (
-        hashlib.new(kind, b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest().encode()
-    )
-
-
 def _write(path: Path, content: bytes) -> None:
     young = path.with_name(f"{path.name}.new")
     young.write_bytes(content)
     young.replace(path)
-
-
-def _delete(path: Path) -> None:
-    """Removes a directory with everything in it, write-protected or not; links are removed, not followed."""
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.exists():
-        try:
-            shutil.rmtree(path)
-        except PermissionError:
-            _open_up(path)
-            shutil.rmtree(path)
-
-
-def _open_up(directory: Path) -> None:
-    os.chmod(directory, stat.S_IRWXU)
-    for entry in os.scandir(directory):
-        if entry.is_dir(follow_symlinks=False):
-            _open_up(Path(entry))

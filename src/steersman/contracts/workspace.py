@@ -21,21 +21,34 @@ class Checkout(msgspec.Struct, frozen=True):
     fresh: bool  # made now (setup has to run), not kept from before
 
 
+class Touched(msgspec.Struct, frozen=True):
+    """One path that differs from the base, by the digests of its content; nothing where it is absent."""
+
+    path: str  # outside text
+    old: str
+    new: str
+    kind: str = "file"  # what it is now, or was: file | link | other
+    empty: bool = False  # there is nothing in it any more
+
+
 class Change(msgspec.Struct, frozen=True):
     """What a working tree holds now, pinned so that git keeps it."""
 
     commit: str
     tree: str
     files: tuple[str, ...]  # paths that differ from the base, sorted
-    patch: str  # outside text: `git diff` from the base
+    patch: str  # outside text: `git diff` from the base, bounded
     added: int
     removed: int
+    touched: tuple[Touched, ...] = ()  # the same paths as `files`, in the same order
+    whole: bool = True  # whether the patch is all of it; the tree always is
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """What was handed over."""
+    """What was handed over, or taken back."""
 
-    form: str
+    form: str  # branch | merge | draft-pr | revert
     ref: str
     commit: str
     tree: str
+    url: str = ""  # outside text: where a pull request is

@@ -1,5 +1,6 @@
 """The port to the user's repository: private working trees, changes, delivery."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery
@@ -16,11 +17,12 @@ class Workspace(Protocol):
         """Reads the commit a run starts from; raises WorkspaceError when it is not there."""
         ...
 
-    def checkout(self, run: str, commit: str, effect: str, attempt: int) -> Checkout:
+    def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         """A working tree of this run whose tracked and untracked files are exactly `commit`.
 
         A kept one is handed out again only when its tree still is `commit`; otherwise a new one is made and the
-        old one removed: an attempt never starts on half-edited files.
+        old one removed: an attempt never starts on half-edited files. What a repository ignores may be left from
+        before, unless the tree is to be `untouched`: one that no other effect has had.
         """
         ...
 
@@ -28,11 +30,41 @@ class Workspace(Protocol):
         """Records what is in `path` now as a commit pinned under refs/steersman/<run>/ (untracked files included)."""
         ...
 
+    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
+        """Makes these names in a working tree what they are in `commit`: written, or removed where it has none.
+
+        A symbolic link of the commit is made with `links` and removed without.
+        """
+        ...
+
+    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+        """Those of these names that are plain files of a commit, with what is in them; a link is none."""
+        ...
+
+    def links(self, commit: str) -> tuple[str, ...]:
+        """The symbolic links of a commit, sorted."""
+        ...
+
     def deliver(
-        self, run: str, commit: str, base: str, form: str, target: str | None, message: str
+        self,
+        run: str,
+        commit: str,
+        base: str,
+        form: str,
+        target: str | None,
+        message: str,
+        body: str = "",
     ) -> Delivery:
         """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` (fast-forward or a
-        merge commit; refuses with WorkspaceError when it conflicts)."""
+        merge commit; refuses with WorkspaceError when it conflicts), `draft-pr` sends that branch to the remote and
+        opens a draft pull request into `target`, with `body`; what fails on the way leaves the branch."""
+        ...
+
+    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
+        """Undoes a delivered commit on the branch `target` by a commit of its own, after whatever came later.
+
+        WorkspaceError, and nothing changed, where it is not there, is undone already or conflicts.
+        """
         ...
 
     def remove(self, run: str) -> None:

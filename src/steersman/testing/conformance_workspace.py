@@ -29,7 +29,7 @@ class WorkspaceConformance:
 
     def start(self, workspace: Workspace, base: Base, run: str = RUN, effect: str = "1:1") -> Path:
         """A tree of the run at its base."""
-        return Path(workspace.checkout(run, base.commit, f"{run}:{effect}", 1).path)
+        return Path(workspace.checkout(run, base.commit, f"{run}:{effect}").path)
 
     def edit(self, workspace: Workspace, base: Base, text: str, run: str = RUN) -> Change:
         """A recorded change of README."""
@@ -56,19 +56,19 @@ class WorkspaceConformance:
 
     def test_a_checkout_holds_the_commit(self, workspace: Workspace, base: Base) -> None:
         """A new tree has the files of the commit and says that it is fresh."""
-        checkout = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
+        checkout = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
         assert checkout == Checkout(checkout.path, base.commit, base.tree, fresh=True)
         assert Path(checkout.path, "README").read_text() == "hello\n"
 
     def test_a_repeated_checkout_is_the_same(self, workspace: Workspace, base: Base) -> None:
         """The same request gives the same answer and makes nothing new."""
-        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
-        assert workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1) == first
+        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+        assert workspace.checkout(RUN, base.commit, f"{RUN}:1:1") == first
 
     def test_an_untouched_tree_serves_the_next_effect(self, workspace: Workspace, base: Base) -> None:
         """A later effect gets the kept tree, already set up."""
-        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 1)
-        second = workspace.checkout(RUN, base.commit, f"{RUN}:2:1", 1)
+        first = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
+        second = workspace.checkout(RUN, base.commit, f"{RUN}:2:1")
         assert (second.path, second.fresh) == (first.path, False)
 
     @pytest.mark.parametrize("name", ["README", "untracked"])
@@ -76,10 +76,28 @@ class WorkspaceConformance:
         """After an attempt that edited, added or removed something the next one gets another tree."""
         first = self.start(workspace, base)
         (first / name).write_text("half")
-        second = workspace.checkout(RUN, base.commit, f"{RUN}:1:1", 2)
+        second = workspace.checkout(RUN, base.commit, f"{RUN}:1:1")
         assert (second.path != str(first), second.fresh) == (True, True)
         assert not first.exists()
         assert sorted(os.listdir(second.path)) == [".git", "README"]
+
+    def test_an_untouched_tree_is_made_for_one_effect(self, workspace: Workspace, base: Base) -> None:
+        """Nobody gets one that another effect has had, nor one of these for anything else; edited, it is replaced."""
+
+        def untouched(effect: str) -> Checkout:
+            return workspace.checkout(RUN, base.commit, f"{RUN}:{effect}", untouched=True)
+
+        work = self.start(workspace, base)
+        first = untouched("2:1")
+        assert (first.fresh, first.path != str(work)) == (True, True)
+        assert untouched("2:1") == first
+        Path(first.path, "left").write_text("x")
+        second = untouched("2:1")
+        third = untouched("3:1")
+        assert len({first.path, second.path, third.path}) == 3
+        assert (second.fresh, third.fresh) == (True, True)
+        assert self.start(workspace, base, effect="4:1") == work
+        assert [Path(c.path).exists() for c in (first, second, third)] == [False, False, True]
 
     def test_effects_planned_together_never_share_a_tree(self, workspace: Workspace, base: Base) -> None:
         """Two effects of one step get a tree each, and the second does not remove the first one's."""
@@ -103,6 +121,38 @@ class WorkspaceConformance:
         assert "+1\n+2\n" in change.patch
         assert change.tree != base.tree
 
+    def test_a_capture_knows_each_file_by_its_digests(self, workspace: Workspace, base: Base) -> None:
+        """What was there before, what is there now, what is gone and what was emptied, path by path."""
+        tree = self.start(workspace, base)
+        (tree / "README").write_text("")
+        (tree / "new").write_text("1\n")
+        emptied, added = workspace.capture(RUN, str(tree), base.commit, "work").touched
+        assert (emptied.path, emptied.empty, added.path, added.empty) == ("README", True, "new", False)
+        assert emptied.old
+        assert emptied.new
+        assert (added.old, bool(added.new)) == ("", True)
+        (tree / "README").unlink()
+        gone, _ = workspace.capture(RUN, str(tree), base.commit, "work").touched
+        assert (gone.old, gone.new, gone.empty) == (emptied.old, "", False)
+
+    def test_files_are_put_as_a_commit_has_them(self, workspace: Workspace, base: Base) -> None:
+        """Edited, deleted and new names become what the commit has, and putting them back leaves no trace."""
+        tree = self.start(workspace, base)
+        (tree / "README").write_text("changed")
+        (tree / "more").mkdir()
+        (tree / "more" / "new").write_text("x")
+        change = workspace.capture(RUN, str(tree), base.commit, "work")
+        names = ("README", "more/new", "nowhere/at/all")
+        workspace.lay(str(tree), base.commit, names, links=True)
+        assert (tree / "README").read_text() == "hello\n"
+        assert not (tree / "more" / "new").exists()
+        workspace.lay(str(tree), change.commit, names, links=True)
+        assert (tree / "more" / "new").read_text() == "x"
+        assert workspace.capture(RUN, str(tree), base.commit, "work") == change
+        assert workspace.links(change.commit) == ()
+        assert workspace.contents(base.commit, names) == {"README": b"hello\n"}
+        assert workspace.contents(change.commit, names) == {"README": b"changed", "more/new": b"x"}
+
     def test_the_same_tree_gives_the_same_commit(self, workspace: Workspace, base: Base) -> None:
         """Recording is a function of content and parent: twice, in another run, under another label."""
         first = self.edit(workspace, base, "new\n")
@@ -117,10 +167,10 @@ class WorkspaceConformance:
     def test_a_recorded_change_can_be_checked_out(self, workspace: Workspace, base: Base) -> None:
         """What was captured comes back exactly, in the tree it was made in or, when that is gone, in a new one."""
         change = self.edit(workspace, base, "new\n")
-        kept = workspace.checkout(RUN, change.commit, f"{RUN}:2:1", 1)
+        kept = workspace.checkout(RUN, change.commit, f"{RUN}:2:1")
         assert (kept.fresh, kept.tree) == (False, change.tree)
         workspace.remove(RUN)
-        again = workspace.checkout(RUN, change.commit, f"{RUN}:2:1", 1)
+        again = workspace.checkout(RUN, change.commit, f"{RUN}:2:1")
         assert Path(again.path, "README").read_text() == "new\n"
 
     def test_a_path_that_is_not_ours_is_not_recorded(
@@ -137,7 +187,7 @@ class WorkspaceConformance:
         tree = self.start(workspace, base)
         for name in ("", ".", "..", "a/b", "-x", "a..b", "a.lock", "ü", "a b", "a\n"):
             with pytest.raises(WorkspaceError, match="cannot be a run"):
-                workspace.checkout(name, base.commit, "e:1:1", 1)
+                workspace.checkout(name, base.commit, "e:1:1")
             with pytest.raises(WorkspaceError, match="cannot be a run"):
                 workspace.remove(name)
             with pytest.raises(WorkspaceError, match="cannot be a label"):
@@ -180,7 +230,7 @@ class WorkspaceConformance:
         assert (
             workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Other") == first
         )
-        end = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:9:1", 1)
+        end = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:9:1")
         assert Path(end.path, "README").read_text() == "new\n"
         assert Path(end.path, "other").read_text() == "other\n"
 
@@ -199,12 +249,65 @@ class WorkspaceConformance:
         change = self.edit(workspace, base, "new\n")
         for form, target, words in (
             ("merge", None, "needs a branch"),
+            ("draft-pr", None, "needs a branch"),
             ("merge", "no-such-branch", "no branch"),
             ("merge", "a..b", "no branch"),
             ("carrier-pigeon", None, "no form of delivery"),
         ):
             with pytest.raises(WorkspaceError, match=words):
                 workspace.deliver(RUN, change.commit, base.commit, form, target, "Say new")
+
+    def merged(self, workspace: Workspace, base: Base, text: str, run: str = RUN) -> str:
+        """The commit of a change of README that was merged."""
+        change = self.edit(workspace, base, text, run)
+        return workspace.deliver(run, change.commit, base.commit, "merge", base.branch, text).commit
+
+    def test_a_change_is_taken_back_once(self, workspace: Workspace, base: Base) -> None:
+        """The branch has the files of before, by a commit more; asking again changes nothing."""
+        made = self.merged(workspace, base, "new\n")
+        assert base.branch is not None
+        first = workspace.revert(RUN, made, base.branch, "Undo\n\nSteersman-Run: 1\n")
+        assert (first.form, first.tree, first.commit == made) == ("revert", base.tree, False)
+        assert workspace.revert(RUN, made, base.branch, "Undo\n\nSteersman-Run: 1\n") == first
+        assert workspace.base(None).commit == first.commit
+
+    def test_a_change_is_taken_back_after_later_ones(self, workspace: Workspace, base: Base) -> None:
+        """What others have done since is kept."""
+        made = self.merged(workspace, base, "new\n")
+        now = workspace.base(None)
+        tree = self.start(workspace, now, "other-run")
+        (tree / "other").write_text("other\n")
+        theirs = workspace.capture("other-run", str(tree), now.commit, "work")
+        workspace.deliver("other-run", theirs.commit, now.commit, "merge", base.branch, "Other")
+        assert base.branch is not None
+        workspace.revert(RUN, made, base.branch, "Undo")
+        end = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:9:1")
+        assert Path(end.path, "README").read_text() == "hello\n"
+        assert Path(end.path, "other").read_text() == "other\n"
+
+    def test_a_change_that_others_built_upon_stays(self, workspace: Workspace, base: Base) -> None:
+        """Where later commits changed the same lines the files are named and nothing moves."""
+        made = self.merged(workspace, base, "new\n")
+        self.merged(workspace, workspace.base(None), "newer\n", "other-run")
+        before = workspace.base(None)
+        assert base.branch is not None
+        with pytest.raises(WorkspaceError, match=r"changed the same lines of README; nothing was changed"):
+            workspace.revert(RUN, made, base.branch, "Undo")
+        assert workspace.base(None) == before
+
+    def test_a_change_that_is_not_there_cannot_be_taken_back(self, workspace: Workspace, base: Base) -> None:
+        """Neither one that was never merged, nor one that somebody has undone, nor from a branch that is not there."""
+        change = self.edit(workspace, base, "new\n")
+        kept = workspace.deliver(RUN, change.commit, base.commit, "branch", None, "new")
+        assert base.branch is not None
+        with pytest.raises(WorkspaceError, match=f"is not in {base.branch}"):
+            workspace.revert(RUN, kept.commit, base.branch, "Undo")
+        made = self.merged(workspace, base, "new\n")
+        self.merged(workspace, workspace.base(None), "hello\n", "other-run")
+        with pytest.raises(WorkspaceError, match=r"is undone in .* already"):
+            workspace.revert(RUN, made, base.branch, "Undo")
+        with pytest.raises(WorkspaceError, match="no branch"):
+            workspace.revert(RUN, made, "no-such-branch", "Undo")
 
     def test_removing_keeps_what_is_recorded(self, workspace: Workspace, base: Base) -> None:
         """Trees go, repeatedly without complaint; recorded commits stay; other runs keep their trees."""

@@ -10,11 +10,11 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Touched
 from steersman.errors import WorkspaceError
 from steersman.kernel.canonical import digest_of
 
@@ -43,28 +43,28 @@ class FakeWorkspace:
             )
         return Base(commit, self._tree(commit), name if self._tip(name) else None)
 
-    def checkout(self, run: str, commit: str, effect: str, attempt: int) -> Checkout:  # noqa: ARG002  a tree that still is `commit` serves any attempt
+    def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         with self._lock:
-            return self._checkout(self._root / "trees" / _checked("run", run), commit, effect)
+            return self._checkout(self._root / "trees" / _checked("run", run), commit, effect, untouched)
 
-    def _checkout(self, folder: Path, commit: str, effect: str) -> Checkout:
-        wanted = self._files(commit)
-        free = [path for path in _places(folder) if not _in_use(path, effect)]
+    def _checkout(self, folder: Path, commit: str, effect: str, untouched: bool) -> Checkout:
+        wanted, kind = self._files(commit), str(untouched)
+        free = [p for p in _places(folder) if not _in_use(p, effect)]
+        free = [p for p in free if (_note(p) or {}).get("untouched", kind) == kind]
         for path in free:
-            if _note(path) is not None and _scan(path) == wanted:
-                return self._handed_out(path, commit, effect, (_note(path) or {}).get("maker", ""))
+            note = _note(path)
+            if note is not None and (not untouched or note["maker"] == effect) and _scan(path) == wanted:
+                return self._handed_out(path, commit, effect, (_note(path) or {}).get("maker", ""), kind)
         made = folder / str(max((int(p.name) for p in _places(folder)), default=0) + 1)
         _fill(made, wanted)
         for path in free:
             shutil.rmtree(path, ignore_errors=True)
             path.with_suffix(".json").unlink(missing_ok=True)
-        return self._handed_out(made, commit, effect, effect)
+        return self._handed_out(made, commit, effect, effect, kind)
 
-    def _handed_out(self, path: Path, commit: str, effect: str, maker: str) -> Checkout:
-        _write(
-            path.with_suffix(".json"),
-            json.dumps({"owner": effect, "maker": maker, "holder": str(os.getpid())}),
-        )
+    def _handed_out(self, path: Path, commit: str, effect: str, maker: str, kind: str) -> Checkout:
+        note = {"owner": effect, "maker": maker, "holder": str(os.getpid()), "untouched": kind}
+        _write(path.with_suffix(".json"), json.dumps(note))
         return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect)
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
@@ -80,19 +80,44 @@ class FakeWorkspace:
         commit = self._commit(new, (base,), "recorded tree")
         patch = _patch(old, new)
         lines = patch.splitlines()
+        files = tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
         return Change(
             commit,
             digest_of(new)[:40],
-            tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))),
+            files,
             patch,
             sum(line.startswith("+") and not line.startswith("+++") for line in lines),
             sum(line.startswith("-") and not line.startswith("---") for line in lines),
+            tuple(Touched(n, _blob(old, n), _blob(new, n), empty=new.get(n) == "") for n in files),
         )
 
+    def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:  # noqa: ARG002  none here
+        files = self._files(commit)
+        for name in names:
+            (Path(path) / name).unlink(missing_ok=True)
+            if name in files:
+                (Path(path) / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(path) / name).write_text(files[name], encoding="utf-8", newline="")
+
+    def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
+        return {name: text.encode() for name, text in self._files(commit).items() if name in names}
+
+    def links(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  text files only
+        return ()
+
     def deliver(
-        self, run: str, commit: str, base: str, form: str, target: str | None, message: str
+        self,
+        run: str,
+        commit: str,
+        base: str,
+        form: str,
+        target: str | None,
+        message: str,
+        body: str = "",
     ) -> Delivery:
         _checked("run", run)
+        if form == "draft-pr" and target is not None:
+            _write(self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body}))
         with self._lock:
             made = self._commit(self._files(commit), (base,), message)
             return self._delivered(run, made, base, form, target)
@@ -104,17 +129,53 @@ class FakeWorkspace:
                 return Delivery(form, f"steersman/{run}", made, self._tree(made))
             case "merge", str():
                 return self._merge(run, made, base, target)
-            case "merge", None:
-                raise WorkspaceError("a merge needs a branch to merge into; name it as the target")
+            case "draft-pr", str():
+                self._point(f"steersman/{run}", made)
+                url = f"https://forge.invalid/pulls/{run}"
+                return Delivery(form, f"steersman/{run}", made, self._tree(made), url)
+            case "merge" | "draft-pr", None:
+                raise WorkspaceError(f"a {form} needs a branch to go into; start the run on one")
             case _:
-                raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch or merge")
+                raise WorkspaceError(
+                    f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
+                )
+
+    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
+        _checked("run", run)
+        with self._lock:
+            new = self._reverted(run, commit, target, message)
+            self._point(target, new)
+            return Delivery("revert", target, new, self._tree(new))
+
+    def _reverted(self, run: str, commit: str, target: str, message: str) -> str:
+        tip, mark = self._tip(target), f"reverts {commit}"
+        if tip is None:
+            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
+        history = list(self._history(tip))
+        if commit not in history:
+            raise WorkspaceError(f"run {run} is not in {target}: merge it there first")
+        if any(self._read(c)["message"].endswith(mark) for c in history):
+            return tip
+        had, has = self._files(self._read(commit)["parents"][0]), self._files(commit)
+        now = self._files(tip)
+        changed = {n for n in had.keys() | has.keys() if had.get(n) != has.get(n)}
+        if all(now.get(n) == had.get(n) for n in changed):
+            raise WorkspaceError(
+                f"run {run} is undone in {target} already: taking it back changes nothing there"
+            )
+        clash = sorted(n for n in changed if now.get(n) != has.get(n))
+        if clash:
+            where = f"later commits have changed the same lines of {', '.join(clash)}"
+            raise WorkspaceError(
+                f"run {run} cannot be taken back from {target}: {where}; nothing was changed"
+            )
+        kept = {n: text for n, text in now.items() if n not in changed}
+        return self._commit({**kept, **{n: had[n] for n in changed if n in had}}, (tip,), f"{message}{mark}")
 
     def _merge(self, run: str, made: str, base: str, target: str) -> Delivery:
         tip = self._tip(target)
         if tip is None:
-            raise WorkspaceError(
-                f"there is no branch {target!r} to merge into; create it or name another one"
-            )
+            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
         if made in self._history(tip):
             return Delivery("merge", target, self._brought(tip, made), self._tree(self._brought(tip, made)))
         new = made if tip in self._history(made) else self._merged(run, tip, made, base, target)
@@ -181,6 +242,10 @@ class FakeWorkspace:
 
     def _point(self, branch: str, commit: str) -> None:
         _write(self._root / "refs" / branch.replace("/", "+"), commit)
+
+
+def _blob(files: Files, name: str) -> str:
+    return digest_of(files[name])[:40] if name in files else ""
 
 
 def _checked(kind: str, name: str) -> str:

@@ -1,0 +1,111 @@
+"""git over one repository, through a directory of ours: objects, names, history.
+
+**Invariant:** what it is told about is content: nothing here depends on what a repository's settings say.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from steersman.adapters.git_cli import Answer, run
+from steersman.adapters.git_hull import Found, Hull, hull, located
+from steersman.errors import WorkspaceError
+
+
+class Git:
+    """git for the repository around a place; `folder` takes the directories of ours."""
+
+    def __init__(self, place: Path, folder: Path) -> None:
+        self.place = place
+        self.folder = folder
+        self._hull: Hull | None = None
+
+    @cached_property
+    def found(self) -> Found:
+        """Where the repository is; WorkspaceError where there is none that can be worked in."""
+        return located(self.place)
+
+    @property
+    def hull(self) -> Hull:
+        """The directory through which git is called; made again where somebody has removed it."""
+        if self._hull is None or not self._hull.path.is_dir():
+            self._hull = hull(self.found, self.folder)
+        return self._hull
+
+    def call(
+        self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
+    ) -> Answer:
+        """Runs one git command; a command that says no is an answer, a git that cannot run is an error."""
+        path = self.hull.path
+        return run(args, cwd or path, {"GIT_DIR": str(path), **(env or {})}, feed)
+
+    def read(
+        self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, feed: bytes = b""
+    ) -> bytes:
+        """What git printed; a command that says no is an error."""
+        answer = self.call(*args, cwd=cwd, env=env, feed=feed)
+        if answer.code != 0:
+            raise WorkspaceError(self._refusal(args[0], answer))
+        return answer.out
+
+    def line(self, *args: str, env: Mapping[str, str] | None = None, feed: bytes = b"") -> str:
+        """The one line git printed."""
+        return os.fsdecode(self.read(*args, env=env, feed=feed)).removesuffix("\n")
+
+    def resolve(self, name: str) -> str | None:
+        """The object a name means, or None."""
+        answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+        return answer.out.decode().strip() if answer.code == 0 else None
+
+    def commit_of(self, name: str) -> str:
+        """The commit a name means; it has to be there."""
+        commit = self.resolve(f"{name}^{{commit}}")
+        if commit is None:
+            raise WorkspaceError(
+                f"the commit {name!r} is not in {self.place}; fetch it or start from another"
+            )
+        return commit
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit that has to be there."""
+        tree = self.resolve(f"{commit}^{{tree}}")
+        if tree is None:
+            raise WorkspaceError(
+                f"the commit {commit} is not in {self.place}; fetch it or start from another one"
+            )
+        return tree
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Is `commit` in the history of `tip`?"""
+        return self.call("merge-base", "--is-ancestor", commit, tip).code == 0
+
+    def committer(self, commit: str) -> tuple[str, str]:
+        """Who committed (name and address, as stored) and when (seconds)."""
+        header = self.read("cat-file", "commit", commit).partition(b"\n\n")[0]
+        line = next(line for line in header.split(b"\n") if line.startswith(b"committer "))
+        who, seconds, _ = line.removeprefix(b"committer ").rsplit(b" ", 2)
+        return who.decode("utf-8", "replace"), seconds.decode()
+
+    def message(self, commit: str) -> str:
+        """What a commit says."""
+        return self.read("cat-file", "commit", commit).partition(b"\n\n")[2].decode("utf-8", "replace")
+
+    def commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
+        """Stores a commit whose hash depends on nothing but these: its date is the first parent's."""
+        seconds = self.committer(parents[0])[1] if parents else "0"
+        date = f"@{seconds} +0000"
+        links = [word for parent in parents for word in ("-p", parent)]
+        text = message.rstrip("\n").encode("utf-8", "replace") + b"\n"
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        return self.line("commit-tree", tree, *links, "-F", "-", env=dates, feed=text)
+
+    def _refusal(self, command: str, answer: Answer) -> str:
+        """A command that said no, in words; what a partial clone lacks is told with the way to get it."""
+        said = answer.err.strip()[:500] or f"exit code {answer.code}"
+        if self.found.partial:
+            return (
+                f"git {command} refused: {said}; this is a partial clone, and what it lacks is not fetched while a run "
+                "works: get it with `git fetch --refetch --no-filter` and try again"
+            )
+        return f"git {command} refused: {said}; put that right and try again"

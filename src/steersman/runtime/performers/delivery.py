@@ -1,0 +1,94 @@
+"""Hands an approved tree over, and takes it back.
+
+**Invariant:** what is handed over is the recorded tree, with trailers that say which run, on whose word.
+"""
+
+import asyncio
+
+from steersman.contracts.facts import DeliveryFacts
+from steersman.contracts.workspace import Delivery
+from steersman.errors import SteersmanError, WorkspaceError
+from steersman.judges.text import printable
+from steersman.ports.anchors import Anchor
+from steersman.runtime.call import Call
+from steersman.runtime.projections import markdown, picture
+from steersman.views.pull_request import body
+
+DRAFT = "draft-pr"
+
+
+async def deliver(call: Call) -> DeliveryFacts:
+    """The approved tree, as a branch, a merge or a draft pull request."""
+    given = [call.given(name) for name in ("commit", "base", "form")]
+    try:
+        words = _letter(call) if call.given("form") == DRAFT else ""
+        target = call.given("target") or None
+        workspace = call.world.workspace(call.config)
+        done = await asyncio.to_thread(workspace.deliver, call.run, *given, target, message(call), words)
+    except WorkspaceError as error:
+        return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
+    return _facts(call, done)
+
+
+async def revert(call: Call) -> DeliveryFacts:
+    """What was delivered, undone on a branch by a commit of its own; what is in the way is told."""
+    commit, target = call.given("commit"), call.given("target")
+    if not target:
+        said = f"run {call.run} began on no branch: say where its change is, `steersman revert {call.run} --on BRANCH`"
+        return DeliveryFacts(detail_ref=call.payloads.put(said))
+    try:
+        workspace = call.world.workspace(call.config)
+        done = await asyncio.to_thread(workspace.revert, call.run, commit, target, _undoing(call))
+    except WorkspaceError as error:
+        return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
+    return _facts(call, done)
+
+
+def _facts(call: Call, done: Delivery) -> DeliveryFacts:
+    return DeliveryFacts(
+        done=True,
+        form=done.form,
+        ref=done.ref,
+        commit=done.commit,
+        tree=done.tree,
+        url_ref=call.payloads.put(done.url),
+    )
+
+
+def message(call: Call) -> str:
+    """The commit message: the task's first line, then trailers."""
+    trailers = [f"Steersman-Run: {call.run}", f"Steersman-Tree: {call.given('tree')}"]
+    if call.given("contract"):
+        trailers.append(f"Steersman-Contract: {call.given('contract')}")
+    if call.given("confirmed_by"):
+        trailers.append(f"Approved-by: {call.given('confirmed_by')}")
+    if call.given("accepted_by"):
+        trailers.append(f"Evidence-accepted-by: {call.given('accepted_by')}")
+    return f"{_title(call)}\n\n" + "\n".join(trailers) + "\n"
+
+
+def _undoing(call: Call) -> str:
+    who = " ".join(printable(call.given("person") or "somebody").split())
+    said = f"This takes back what run {call.run} delivered as {call.given('commit')}."
+    return f'Revert "{_title(call)}"\n\n{said}\n\nSteersman-Run: {call.run}\nReverted-by: {who}\n'
+
+
+def _title(call: Call) -> str:
+    lines = call.payloads.get(call.given("task")).strip().splitlines() or ["change"]
+    return printable(lines[0])[:72]
+
+
+def _letter(call: Call) -> str:
+    """What a pull request says: the run's report with its evidence, and the newest anchor of its tape."""
+    seen = picture(call.world, call.run)
+    return body(seen.status, markdown(seen), _anchor(call))
+
+
+def _anchor(call: Call) -> Anchor | None:
+    places = call.world.anchors.get("file")
+    if places is None:
+        return None
+    try:
+        return max(places.kept(call.run).genuine, key=lambda a: a.seq, default=None)
+    except SteersmanError:
+        return None

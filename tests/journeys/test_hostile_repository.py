@@ -1,0 +1,73 @@
+"""Repositories and coders that mean harm, through the command line; `proofs/hostile.py` lays every setting git knows."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from voyage import RIGHT, Project, crew, story
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
+import hostile
+
+from steersman.testing.minefield import COMMANDS, FORMS, HOOKS
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_nothing_that_a_repository_names_is_run(sandbox: str) -> None:
+    """Setup, checks, capture, each form of delivery, revert, fork, abort: none of more than a thousand mines goes off."""
+    sailed, _ = hostile.sailed(sandbox, COMMANDS)
+    assert sailed.marks == []
+    assert hostile.expected(sailed.told) == []
+    assert len(sailed.laid) > 10 * (len(COMMANDS) + len(FORMS) + len(HOOKS)) // 2
+
+
+def test_what_was_laid_is_alive(tmp_path: Path) -> None:
+    """The same settings and hooks run when a person uses git there."""
+    reef = hostile.Reef(tmp_path, "off", COMMANDS)
+    hostile.minefield.git(reef.repo, "status", env={"HOME": str(tmp_path)})
+    assert reef.field.marks != []
+
+
+def test_what_a_coder_leaves_where_nobody_looks_helps_no_check(project: Project) -> None:
+    """A file in an ignored place is in no record: the checks do not meet it, and the round fails."""
+    cheat = {"mode": "implementation", "say": "done", "edit": [
+        {"write": "ignored/calc.py", "text": RIGHT},
+        {"write": "notes.txt", "text": "n\n"},
+    ]}  # fmt: skip
+    (project.repo / ".gitignore").write_text("ignored/\n")
+    (project.repo / "calc.py").write_text(
+        "import os\nif os.path.exists('ignored/calc.py'):\n    exec(open('ignored/calc.py').read())\n"
+    )
+    check = {"unit": ["python3", "-m", "unittest", "-q"]}
+    told = story(crew=crew(coder=[cheat]), checks=check, max_iterations=1)
+    said = project.run(told)
+    assert said.code == 1, said
+    rows = [event for _, event, _ in project.rows(project.only())]
+    assert "tests_passed" not in rows
+    assert "tests_failed" in rows
+
+
+def test_uncommitted_work_is_named_and_left_alone(project: Project) -> None:
+    """It is said that the run starts from the commit, and the work is there afterwards."""
+    project.prepare(story())
+    (project.repo / "calc.py").write_text("mine\n")
+    said = project.call("run", "Fix add", "--mode", "implementation")
+    commit = project.git("rev-parse", "main")[:12]
+    assert said.code == 0, said
+    assert (
+        f"your checkout has uncommitted changes; the run starts from commit {commit} without them" in said.err
+    )
+    assert (project.repo / "calc.py").read_text() == "mine\n"
+
+
+def test_a_tree_that_cannot_be_recorded_ends_in_words(project: Project) -> None:
+    """A coder that leaves a name that git never keeps: the run ends, and says which file and what to do."""
+    nest = {
+        "mode": "implementation",
+        "say": "done",
+        "edit": [{"write": "git~1", "text": "x"}, {"write": "calc.py", "text": RIGHT}],
+    }
+    said = project.run(story(crew=crew(coder=[nest]), max_iterations=1))
+    assert said.code == 1
+    assert json.loads(said.out.splitlines()[-1])["outcome"] not in {"approved", ""}

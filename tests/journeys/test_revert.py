@@ -1,0 +1,162 @@
+"""Taking a delivered change back, and delivering as a draft pull request, through the command line."""
+
+import os
+
+import pytest
+from voyage import Project, story
+
+from steersman.testing.forge import FakeForge
+
+
+def merged(project: Project) -> str:
+    """A run whose change is merged into main."""
+    run: str = project.run(story(deliver="merge")).json()["run"]
+    assert project.call("approve", run).code == 0
+    assert "a + b" in project.git("show", "main:calc.py")
+    return run
+
+
+def test_a_merged_change_is_taken_back_once(project: Project) -> None:
+    """A commit with trailers undoes it; a second time is refused with why; all of it is on tape."""
+    run = merged(project)
+    done = project.call("revert", run, "--reason", "breaks the import")
+    assert done.code == 0, done
+    assert "taken back by commit" in done.out
+    assert "a - b" in project.git("show", "main:calc.py")
+    assert "a - b" in (project.repo / "calc.py").read_text()
+    assert project.git("status", "--porcelain", "--untracked-files=no") == ""
+    said = project.git("log", "-1", "--format=%B", "main")
+    delivered = project.git("rev-parse", "main~1").strip()
+    assert said.startswith('Revert "Fix add"\n')
+    for trailer in (f"Steersman-Run: {run}", "Reverted-by: ann", f"Steersman-Reverts: {delivered}"):
+        assert trailer in project.git("interpret-trailers", "--parse", str(_file(project, said)))
+    again = project.call("revert", run, "--json")
+    assert again.code == 4
+    assert "it was taken back already, by commit" in again.err
+    events = [(e["kind"], e.get("event")) for e in project.entries(run)]
+    assert ("transition", "reverted") in events
+    assert ("refused", "revert_requested") in events
+    assert "breaks the import" in project.call("report", run).out
+    assert project.call("audit", "verify", run).code == 0
+    assert project.call("audit", "replay", run).code == 0
+
+
+def _file(project: Project, words: str) -> object:
+    path = project.place / "message"
+    path.write_text(words)
+    return path
+
+
+def test_a_change_is_taken_back_after_later_commits(project: Project) -> None:
+    """What came after it stays."""
+    run = merged(project)
+    (project.repo / "other.py").write_text("x = 1\n")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "later")
+    assert project.call("revert", run).code == 0
+    assert "a - b" in project.git("show", "main:calc.py")
+    assert project.git("show", "main:other.py") == "x = 1\n"
+
+
+def test_a_change_that_was_built_upon_stays(project: Project) -> None:
+    """The files are named, nothing is changed, and it can be tried again when the way is free."""
+    run = merged(project)
+    (project.repo / "calc.py").write_text("def add(a, b):\n    return b + a\n")
+    project.git("commit", "-qam", "later")
+    before = project.git("rev-parse", "main")
+    said = project.call("revert", run)
+    assert said.code == 1, said
+    assert "nothing was changed" in said.out
+    assert "later commits have changed the same lines of calc.py" in said.out
+    assert project.call("revert", run, "--json").json()["exit_code"] == 1
+    assert (project.git("rev-parse", "main"), project.git("status", "--porcelain", "-uno")) == (before, "")
+    project.git("reset", "-q", "--hard", "HEAD~1")
+    assert project.call("revert", run).code == 0
+
+
+def test_a_branch_that_a_person_merged_is_taken_back(project: Project) -> None:
+    """A change that was delivered as a branch is taken back from where somebody merged it; before that it is refused."""
+    run = project.run(story()).json()["run"]
+    early = project.call("revert", run)
+    assert early.code == 1
+    assert "is not in main" in early.out
+    project.git("merge", "-q", "--no-ff", "-m", "merge", f"steersman/{run}")
+    assert project.call("revert", run).code == 0
+    assert "a - b" in project.git("show", "main:calc.py")
+
+
+def test_only_what_was_delivered_can_be_taken_back(project: Project) -> None:
+    """A run that waits, or that was aborted, has nothing to take back; a branch that is not there is named."""
+    run = project.run(story(deliver="merge")).json()["run"]
+    waits = project.call("revert", run)
+    assert waits.code == 4
+    assert "delivered nothing" in waits.err
+    assert project.call("approve", run).code == 0
+    wrong = project.call("revert", run, "--on", "no-such-branch")
+    assert wrong.code == 1
+    assert "there is no branch 'no-such-branch'" in wrong.out
+    assert project.call("revert", run, "--on", "a b").code == 4
+
+
+def test_uncommitted_work_stops_it(project: Project) -> None:
+    """The person's own changes are not touched."""
+    run = merged(project)
+    (project.repo / "calc.py").write_text("mine\n")
+    said = project.call("revert", run)
+    assert said.code == 1
+    assert "uncommitted changes" in said.out
+    assert (project.repo / "calc.py").read_text() == "mine\n"
+
+
+@pytest.fixture
+def forge(project: Project) -> FakeForge:
+    """gh on PATH, and a remote for the project."""
+    project.git("init", "-q", "--bare", "-b", "main", str(project.place / "ann" / "calc.git"))
+    project.git("remote", "add", "origin", str(project.place / "ann" / "calc.git"))
+    fake = FakeForge(project.place / "forge", "gh")
+    project.env["PATH"] = f"{fake.bin}{os.pathsep}{project.env['PATH']}"
+    return fake
+
+
+def test_a_draft_pull_request_carries_report_evidence_and_anchor(project: Project, forge: FakeForge) -> None:
+    """The branch is at the remote, and the draft says what was proven on which tree, with a signed anchor."""
+    done = project.run(story(deliver="draft-pr"))
+    run = done.json()["run"]
+    assert done.code == 0, done
+    (pull,) = forge.pulls
+    assert done.json()["url"] == pull["html_url"]
+    assert (pull["draft"], pull["base"], pull["title"]) == (True, "main", "Fix add")
+    tree = project.git("rev-parse", f"steersman/{run}^{{tree}}").strip()
+    body = pull["body"]
+    for words in (f"`{run}`", f"`{tree}`", "checks passed", "## Evidence", '"signature"', f'"run":"{run}"'):
+        assert words in body, words
+    remote = project.place / "ann" / "calc.git"
+    refs = project.git("--git-dir", str(remote), "for-each-ref", "--format=%(refname)").split()
+    assert refs == [f"refs/heads/steersman/{run}"]
+    assert pull["html_url"] in project.call("show", run).out
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_without_gh_the_branch_is_left_and_delivered_later(project: Project, forge: FakeForge) -> None:
+    """It is said what is missing; with it there, the delivery is repeated."""
+    project.env["PATH"] = project.env["PATH"].removeprefix(f"{forge.bin}{os.pathsep}")
+    done = project.run(story(deliver="draft-pr"))
+    run = project.only()
+    assert (done.code, done.json()["exit_code"]) == (1, 1)
+    why = project.call("why", run).out
+    assert "needs gh or glab on PATH" in why
+    assert f"The change is on the branch steersman/{run}" in why
+    assert "a + b" in project.git("show", f"steersman/{run}:calc.py")
+    project.env["PATH"] = f"{forge.bin}{os.pathsep}{project.env['PATH']}"
+    assert project.call("send", run, "delivery_requested").code == 0
+    assert len(forge.pulls) == 1
+
+
+def test_pruning_takes_the_working_trees_too(project: Project) -> None:
+    """What was copied into a tree, and what agents left there, goes with the texts."""
+    run = project.run(story()).json()["run"]
+    trees = project.state / "worktrees" / run
+    assert trees.is_dir()
+    assert project.call("audit", "prune", run, "--reason", "old", "--yes").code == 0
+    assert not trees.exists()
+    assert project.call("audit", "verify", run).code == 0
