@@ -1,111 +1,146 @@
 """Secrets leave a stable marker and nothing else."""
 
-import re
+import base64
+import json
 import time
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
 
 from steersman.judges.redaction import marker, redact
 
-SECRETS = {
-    "anthropic": ("api_key", "sk-ant-api03-" + "A" * 80),
-    "openai": ("api_key", "sk-" + "aB3" * 12),
-    "stripe": ("api_key", "sk_" + "live_" + "aB3" * 8),
-    "slack": ("api_key", "xox" + "b-" + "1a" * 12),
-    "gitlab": ("api_key", "glpat-" + "x" * 20),
-    "npm": ("api_key", "npm_" + "I" * 36),
-    "google": ("api_key", "AI" + "za" + "Z" * 35),
-    "github": ("github", "ghp_" + "C" * 36),
-    "github fine": ("github", "github" + "_pat_" + "D" * 60),
-    "aws": ("aws", "AKIA" + "Q" * 16),
-    "jwt": ("jwt", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl-_"),
-    "pem": (
-        "private_key",
-        "-----BEGIN RSA PRIV" + "ATE KEY-----\nDEK-Info: AES\nMIIE\n-----END RSA PRIV" + "ATE KEY-----",
-    ),
-}
-IN_PLACE = {
-    "env": ("aws_secret_access_key=", "F" * 40, "\n"),
-    "short": ("PASSWORD=", "x", ";"),
-    "query": ("https://h/p?token=", "abc-def_1", "&a=b"),
-    "json": ('{"password": "', "hun, ter2", '"}'),
-    "json in json": ('{\\"api_key\\": \\"', "hunter2", '\\"}'),
-    "code": ("client_secret = '", "it\\'s", "'"),
-    "yaml": ("api-key: ", "abc12345678", "\n"),
-    "header": ("Authorization: Basic ", "dXNlcjpwYXNz", "\r\n"),
-    "header json": ('"authorization": "Bearer ', "abcd", '"'),
-    "bearer": ("using bearer ", "a1" * 12, " now"),
-    "url": ("https://", "user:p%40ss:w", "@example.invalid/x.git"),
-    "url token": ("https://", "oauth2:" + "g" * 8, "@example.invalid"),
-}
-HARMLESS = [
-    "max_tokens=4096",
-    "tokens: 3000000",
-    "token = make_token()",
-    "token=make_token()",
-    "if token == 'abc':",
-    "password: must be long",
-    "Basic authentication is off",
-    "task-0123456789012345678901",
-    "sk-learn-compatible-estimator",
-    "https://example.invalid/a:b@c",
-    "AKIA" + "q" * 16,
-    "the secret of success",
-    "password=",
-    "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
-]
+GITHUB = TOKENS["github"][1]
 
 
-@pytest.mark.parametrize(("kind", "secret"), SECRETS.values(), ids=SECRETS.keys())
-def test_tokens(kind, secret):
-    """A token of a known shape goes, wherever it stands, and leaves the marker of its kind."""
-    assert redact(secret) == marker(kind, secret)
-    assert redact(f"key ({secret}), twice: {secret}\n") == "key ({0}), twice: {0}\n".format(
-        marker(kind, secret)
+def test_markers_are_keyed():
+    """One key, one marker for a secret; another key, another marker: without it nobody can try guesses."""
+    assert redact("password=hunter2", key=b"k") == redact("password=hunter2", key=b"k")
+    assert redact("password=hunter2", key=b"k") != redact("password=hunter2", key=b"l")
+    assert marker("aws", "x", b"k") != marker("aws", "x")
+    assert redact(f"a {GITHUB} b {GITHUB}", key=b"k").count(marker("github", GITHUB, b"k")) == 2
+
+
+def test_the_longest_wins():
+    """A secret inside another one goes with it."""
+    assert (
+        redact(f'password = "abc {GITHUB} def"')
+        == f'password = "{marker("assignment", f"abc {GITHUB} def")}"'
     )
+    inside = f"https://user:{GITHUB}@h"
+    assert redact(inside) == f"https://{marker('url', f'user:{GITHUB}')}@h"
 
 
-@pytest.mark.parametrize(("before", "secret", "after"), IN_PLACE.values(), ids=IN_PLACE.keys())
-def test_in_place(before, secret, after):
-    """A value goes by its name alone, and the text around it stays."""
-    found = redact(f"a {before}{secret}{after} b")
-    assert re.fullmatch(
-        rf"a {re.escape(before)}\[redacted:[a-z_]+:[0-9a-f]{{8}}\]{re.escape(after)} b", found
-    )
+def test_overlapping():
+    """Of two that overlap the longer one goes first; what is left of the other goes after it."""
+    hidden = redact("x://me:abc;password=letmein@host/and-more-of-it y")
+    assert hidden == f"x://me:abc;password={marker('assignment', 'letmein@host/and-more-of-it')} y"
 
 
-@pytest.mark.parametrize("text", HARMLESS)
-def test_harmless(text):
-    """Ordinary words are left as they are."""
+@pytest.mark.parametrize(
+    "form",
+    ["\x1b[31m", "\u200b", "\b", "\x9b1m", "\\x1b[31m", "\\u001b[0;1m"],
+    ids=["colour", "zero width", "backspace", "8 bit", "written out", "written out in JSON"],
+)
+def test_invisible_letters_hide_nothing(form):
+    """A key is found through colours and invisible letters."""
+    torn = GITHUB[:12] + form + GITHUB[12:]
+    assert redact(f"a {torn} b") == f"a {marker('github', GITHUB)} b"
+    assert redact(f"a{form}{GITHUB}{form}b") == f"a{form}{marker('github', GITHUB)}{form}b"
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [f"token {GITHUB}", "https://user:pw12345@example.invalid/x.git", 'password = "hunter2 and more"'],
+)
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_encoded(plain, encode):
+    """Base64 that holds a secret goes as a whole."""
+    run = encode(plain.encode()).decode()
+    assert redact(f"data: {run}.") == f"data: {marker('encoded', run)}."
+
+
+def test_encoded_harmless():
+    """Base64 of ordinary words, of bytes and of letters that nobody sees stays."""
+    for data in (
+        b"only ordinary words are in here",
+        bytes(range(200, 250)),
+        b"password=\x00hunter2 and more words",
+    ):
+        run = base64.b64encode(data).decode()
+        assert redact(f"data: {run}") == f"data: {run}"
+
+
+# ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"output": "-----BEGIN RSA PRIV" + "ATE KEY-----\nMIIE", "next": "kept"},
+        {"output": 'x = "password=\\"abc', "next": ["kept"]},
+        [{"argv": ["mysql", "--password", "letmein"]}, {"next": "kept"}],
+        {"password": "hunter2", "n": 1, "next": "kept"},
+        {"a": "password='", "b": "' kept"},
+        {"a": "token: abc12345", "b": "kept"},
+    ],
+)
+def test_json_stays_json(value):
+    """Whatever is hidden inside, the text can be read like before, and what is no secret is still there."""
+    text = json.dumps(value)
+    hidden = redact(text)
+    assert "kept" in json.dumps(json.loads(hidden))
+    assert type(json.loads(hidden)) is type(value)
+    for secret in ("MIIE", "hunter2", "letmein", "abc12345"):
+        assert secret not in hidden
+
+
+def test_json_that_nothing_is_hidden_in():
+    """Its very letters stay: spaces, order, doubled names."""
+    text = '{ "a" : 1,  "a": "\\u00e9\\/x" }'
     assert redact(text) == text
 
 
-def test_unterminated_key():
-    """A key block that was cut off is hidden to the end of what there is."""
-    assert redact("x -----BEGIN PRIV" + "ATE KEY-----\nMIIEabc\nMIIE").startswith("x [redacted:private_key:")
-    assert "MIIE" not in redact("-----BEGIN PRIV" + "ATE KEY-----\nMIIEabc\nMIIE")
+def test_json_with_lone_surrogates():
+    """What no JSON library takes is a text like any other."""
+    assert redact('["\ud800 password=hunter2"]') == f'["\ud800 password={marker("assignment", "hunter2")}"]'
 
 
-def test_known_values():
-    """Values the caller knows go too, plain and in base64; very short ones are not searched for."""
-    known = ("server-value-1", "abc", "")
-    assert redact("abc server-value-1 c2VydmVyLXZhbHVlLTE=", known) == (
-        f"abc {marker('known', 'server-value-1')} {marker('known', 'c2VydmVyLXZhbHVlLTE=')}"
-    )
-    assert redact(redact("server-value-1", known), ("redacted", *known)) == marker("known", "server-value-1")
+JSON = st.recursive(
+    st.one_of(
+        st.none(),
+        st.integers(-(2**53), 2**53),
+        st.text(st.characters(exclude_categories=["Cs"])),
+        st.sampled_from([s for _, s in TOKENS.values()]),
+        st.sampled_from(["".join(p) for p in IN_PLACE.values()]),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5) | st.just("token"), inner, max_size=3)),
+    max_leaves=6,
+)  # fmt: skip
 
+
+@settings(max_examples=200, deadline=None)
+@given(JSON.filter(lambda v: isinstance(v, dict | list)))
+def test_any_json_stays_json(value):
+    """For any document, with secrets and without."""
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+        assert type(json.loads(redact(text))) is type(value)
+
+
+# ── always ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PIECES = st.sampled_from(
-    [*(s for _, s in SECRETS.values()), *("".join(p) for p in IN_PLACE.values()), *HARMLESS, "password=", "token: ", "://",
+    [*(s for _, s in TOKENS.values()), *("".join(p) for p in IN_PLACE.values()), *HARMLESS, "password=", "token: ", "://",
      "@", ":", '"', "'", "\\", " ", "\n", "-----", "[redacted:", marker("aws", "x"), "x", "9", "abcdef", "(", "=", "Bearer ", "\ud800"]
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.one_of(st.lists(PIECES, max_size=8).map("".join), st.text(st.characters())))
 @example("password=" + marker("aws", "x") + "rest")
+@example('password="' + marker("aws", "x") + 'rest"')
+@example("Authorization: Basic dXNlcjpwYXNz")
 @example("://a:b@c:d@")
 def test_idempotent(text):
     """Redacting twice changes nothing."""
@@ -114,16 +149,19 @@ def test_idempotent(text):
         assert redact(once, known) == once
 
 
-UNITS = ["password=", 'password="', "password='\\\"", "://a:", "-----BEGIN PRIVATE KEY-----", "-", "eyJaaaaaaaaa.", "sk-",
-         "token: ", "Bearer ", "a", "authorization:", "\\", "[redacted:", "eyJ"]  # fmt: skip
+UNITS = [
+    "password=", 'password="', "password='\\\"", "://a:", "-----BEGIN PRIV" + "ATE KEY-----\nA\n", "-", "eyJaaaaaaaaa.", "sk-",
+    "token: ", "Bearer ", "a", "authorization:", "\\", "[redacted:", "eyJ", "--token ", "-u a:", "machine a login b ",
+    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", marker("aws", "x"), "password=" + marker("aws", "x"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_linear(unit):
-    """Half a megabyte of near misses takes a moment, and twice as much about twice as long."""
+    """A hundred thousand letters of near misses take a moment; with the square of them it would be minutes."""
     started = time.process_time()
-    redact(unit * (500_000 // len(unit)))
-    assert time.process_time() - started < 3.0
+    redact(unit * (100_000 // len(unit)), ("a known value",))
+    assert time.process_time() - started < 5.0
 
 
 def test_bounded(monkeypatch):

@@ -1,12 +1,20 @@
 """Outside text is kept whole and shown harmless."""
 
+import json
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steersman.judges.text import clip, decode, printable, well_formed
+from steersman.judges.text import (
+    clip,
+    decode,
+    one_line,
+    printable,
+    printable_json,
+    well_formed,
+)
 
 SHOWN = {
     "colour": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -33,6 +41,24 @@ def test_storm():
     """A few marks on a letter are a language; more are an attack on the lines above."""
     assert printable("e\u0301\u0302") == "e\u0301\u0302"
     assert printable("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
+    assert printable("ก" + "\u0e49" * 6 + "ก") == "ก" + "\u0e49" * 4 + "\\u0e49" * 2 + "ก"
+    assert printable("你好世界你好") == "你好世界你好"
+
+
+def test_one_line():
+    """Nothing in it can pose as the next line."""
+    assert one_line("ok\nrefused: no\t\x1b[2K\r\u2028") == "ok\\nrefused: no\\t\\x1b[2K\\x0d\\u2028"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+@example("\x1b\x7f\u202e\U000e0041")
+@example("e" + "\u0301" * 9)
+def test_printable_json(text):
+    """JSON is the same value afterwards, and harmless to look at."""
+    document = json.dumps(text, ensure_ascii=False)
+    shown = printable_json(document)
+    assert json.loads(shown) == text
+    assert printable(shown) == shown
 
 
 @given(st.text(st.characters()))

@@ -1,96 +1,154 @@
-"""Obvious secrets taken out of outside text before it is kept.
+"""Secrets taken out of outside text before it is kept.
 
-A marker stands where the secret stood, the same for the same secret, so that texts stay comparable.
-**Invariant:** linear time; redacting twice changes nothing; a net for accidents, not a proof of absence.
+A marker stands where the secret stood, the same for the same secret and the same key, so that texts stay comparable
+and nobody can try guesses without the key.
+**Invariant:** linear time; JSON stays JSON; redacting twice changes nothing; a net for accidents, not a proof of absence.
 """
 
 import base64
+import binascii
 import hashlib
+import hmac
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
 
+import msgspec
+
+from steersman.judges.known_secrets import SHORTEST, known_in
+from steersman.judges.projection import INVISIBLE, blanked, hides, seen_through
+from steersman.judges.secret_shapes import MARKER, Span, shaped
+from steersman.judges.torn_secrets import torn
+
+SHORTEST_KNOWN = SHORTEST
 _PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
-SHORTEST_KNOWN = 6  # a shorter value would tear holes into words that only contain it
-
-_MARKER = r"\[redacted:[a-z_]+:[0-9a-f]{8}\]"
-_FIRST = (
-    r"(?<![A-Za-z0-9_-].)"  # behind the first letter of a token: nothing of its alphabet is in front of it
-)
-_TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105  an alphabet
-_BASE64 = r"[A-Za-z0-9._~+/=-]"
-_GAP = r"[ \t]{0,4}"
-_NAME = r"[aApPsStT](?i:(?<=p)assw(?:or)?d|(?<=p)assphrase|(?<=p)wd|(?<=p)rivate[_-]?key|(?<=s)ecret|(?<=t)oken|(?<=a)pi[_-]?key|(?<=a)ccess[_-]?key)"
-_QUOTE = r"\\{0,3}[\"']"  # also as it looks inside a JSON string
-_VALUE = r"[^\s\"'`,;&()\[\]{}<>|\\]"
-
-# (kind, what stays in front, the secret). Runs are possessive, so that nothing is tried twice.
-_SHAPES = (
-    (
-        "private_key",
-        "",
-        r"-----BEGIN[^\n-]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]++|-(?!----))*+(?:-----END[^\n-]{0,60}-----)?",
-    ),
-    ("url", rf"://(?!{_MARKER}@)", r"[^\s/@:\"'<>]*+:[^\s/@\"'<>]++(?=@)"),
-    (
-        "authorization",
-        rf"[aA](?i:uthorization)[\"']?{_GAP}[:=]{_GAP}[\"']?(?i:bearer|basic|token)[ \t]{{1,4}}",
-        rf"{_BASE64}{{4,}}+",
-    ),
-    ("authorization", r"[bB](?i:earer)[ \t]{1,4}", rf"{_BASE64}{{20,}}+"),
-    ("jwt", "", rf"e{_FIRST}yJ{_TOKEN}{{8,}}+\.{_TOKEN}{{8,}}+(?:\.{_TOKEN}*+)?"),
-    ("github", "", rf"g{_FIRST}(?:h[pousr]_|ithub_pat_){_TOKEN}{{20,}}+"),
-    ("aws", "", rf"A{_FIRST}(?:KI|SI|BI|CC)A[A-Z0-9]{{16}}(?!{_TOKEN})"),
-    # A word such as sk-learn-compatible is no key: one capital or digit at least.
-    ("api_key", "", rf"[srp]{_FIRST}k[-_](?=[a-z_-]*+[A-Z0-9]){_TOKEN}{{16,}}+"),
-    (
-        "api_key",
-        "",
-        rf"[xgnphA]{_FIRST}(?:(?<=x)ox[a-z]-|(?<=g)lpat-|(?<=n)pm_|(?<=p)ypi-|(?<=h)f_|(?<=A)Iza){_TOKEN}{{16,}}+",
-    ),
-    (
-        "assignment",
-        rf"{_NAME}(?:{_QUOTE})?{_GAP}[:=]{_GAP}(?P<quote>{_QUOTE})(?!{_MARKER}(?P=quote))",
-        r"(?:(?!(?P=quote))(?:[^\n\\]|\\[^\n])){1,4096}+(?=(?P=quote))",
-    ),
-    ("assignment", rf"{_NAME}=(?!=)", rf"{_VALUE}++(?!\()"),  # not a call: token=make_token()
-    ("assignment", rf"{_NAME}:[ \t]{{1,4}}", rf"(?=[^\s\"']{{0,64}}\d){_VALUE}{{8,}}+(?!\()"),
-)
-_KINDS = [kind for kind, _, _ in _SHAPES]
-_ANY_SHAPE = "|".join(f"{keep}(?P<secret{n}>{hit})" for n, (_, keep, hit) in enumerate(_SHAPES))
-_SECRETS = re.compile(f"{_MARKER}|{_ANY_SHAPE}")
+_LITERAL = re.compile(r'"(?:[^"\\]++|\\.)*+"')
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
+_MARKER = re.compile(MARKER)
 
 
-def redact(text: str, known: tuple[str, ...] = ()) -> str:
+class Secret(NamedTuple):
+    """One that goes."""
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+def redact(text: str, known: tuple[str, ...] = (), key: bytes = b"") -> str:
     """The text with secrets replaced by markers; `known` are exact values to hide too, such as a server's token."""
-    values = [value for value in known if len(value) >= SHORTEST_KNOWN]
-    hidden = _exactly(values).sub(_replaced, text) if values else text
-    for _ in range(_PASSES):
-        before, hidden = hidden, _SECRETS.sub(_replaced, hidden)
-        if hidden == before:
-            break
-    return hidden
+    if text[:1] in ("{", "[") and _is_json(text):
+        return _redacted_json(text, known, key)
+    return _redacted(text, known, key)
 
 
-def marker(kind: str, secret: str) -> str:
+def marker(kind: str, secret: str, key: bytes = b"") -> str:
     """What stands in place of a secret."""
-    return f"[redacted:{kind}:{hashlib.sha256(_bytes(secret)).hexdigest()[:8]}]"
+    data = secret.encode("utf-8", "backslashreplace")
+    return f"[redacted:{kind}:{hmac.new(key, data, hashlib.sha256).hexdigest()[:8]}]"
 
 
-def _exactly(values: list[str]) -> re.Pattern[str]:
-    encoded = [base64.b64encode(_bytes(value)).decode() for value in values]
-    longest_first = sorted({*values, *encoded}, key=lambda v: (-len(v), v))
-    return re.compile(f"{_MARKER}|(?P<known>{'|'.join(map(re.escape, longest_first))})")
+def _redacted(text: str, known: tuple[str, ...], key: bytes) -> str:
+    for _ in range(_PASSES):
+        found = _chosen(_outside_markers(text, _secrets(text, known)))
+        if not found:
+            break
+        text = _without(text, found, key)
+    return text
 
 
-def _replaced(match: re.Match[str]) -> str:
-    group = match.lastgroup
-    if group is None:  # a marker from before
-        return match[0]
-    if group == "known":
-        return marker("known", match[0])
-    number = int(group.removeprefix("secret"))
-    kept = match[0][: match.start(group) - match.start()]
-    return kept + marker(_KINDS[number], match[group])
+def _secrets(text: str, known: tuple[str, ...]) -> Iterable[Secret]:
+    for hidden in known_in(text, known):
+        yield Secret(*hidden.span, hidden.value)
+    for span, value in torn(text, known):
+        yield Secret(*span, value)
+    if not hides(text):
+        yield from _shown(text, known)
+        return
+    yield from _shown(blanked(text), known)  # a word that begins right behind a colour
+    plain, back = seen_through(text, INVISIBLE)  # a word with a colour inside
+    for secret in _shown(plain, known):
+        yield Secret(*back(secret.start, secret.end), secret.kind, secret.value)
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
+def _shown(text: str, known: tuple[str, ...]) -> Iterable[Secret]:
+    for span in (*shaped(text), *_encoded(text, known)):
+        yield Secret(*span, text[span.start : span.end])
+
+
+def _encoded(text: str, known: tuple[str, ...]) -> Iterable[Span]:
+    """Base64 with a secret inside."""
+    for run in _RUN.finditer(text):
+        inside = _decoded(run[0])
+        if inside and (any(shaped(inside)) or any(known_in(inside, known))):
+            yield Span(run.start(), run.end(), "encoded")
+
+
+def _decoded(run: str) -> str:
+    """The text that a run of letters encodes; nothing where it encodes none."""
+    try:
+        data = base64.b64decode(run.rstrip("=").translate({45: 43, 95: 47}) + "===")
+        text = data.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return "" if hides(text) else text
+
+
+def _outside_markers(text: str, secrets: Iterable[Secret]) -> Iterable[Secret]:
+    """A marker is no secret, nor is a part of one; a secret may hold whole markers."""
+    found = list(_MARKER.finditer(text))
+    starts = [match.start() for match in found]
+
+    def touches(secret: Secret) -> bool:
+        first, last = bisect_right(starts, secret.start) - 1, bisect_left(starts, secret.end) - 1
+        ends_inside = last >= 0 and secret.end < found[last].end()
+        whole = first >= 0 and (secret.start, secret.end) == found[first].span()
+        begins_inside = first >= 0 and starts[first] < secret.start < found[first].end()
+        return ends_inside or whole or begins_inside
+
+    return (secret for secret in secrets if not touches(secret))
+
+
+def _chosen(secrets: Iterable[Secret]) -> list[Secret]:
+    """Of those that overlap the longest."""
+    kept: list[Secret] = []
+    for secret in sorted(secrets, key=lambda s: (s.start, s.start - s.end)):
+        if not kept or secret.start >= kept[-1].end:
+            kept.append(secret)
+        elif secret.end - secret.start > kept[-1].end - kept[-1].start:
+            kept[-1] = secret
+    return kept
+
+
+def _without(text: str, secrets: list[Secret], key: bytes) -> str:
+    pieces, at = [], 0
+    for secret in secrets:
+        pieces += [text[at : secret.start], marker(secret.kind, secret.value, key)]
+        at = secret.end
+    return "".join((*pieces, text[at:]))
+
+
+# ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def _redacted_json(text: str, known: tuple[str, ...], key: bytes) -> str:
+    """Each string by itself, then what only their neighbourhood shows; the result can be read like the original."""
+
+    def literal(match: re.Match[str]) -> str:
+        inside = msgspec.json.decode(match[0])
+        hidden = _redacted(inside, known, key)
+        return match[0] if hidden == inside else msgspec.json.encode(hidden).decode()
+
+    inner = _LITERAL.sub(literal, text)
+    outer = _redacted(inner, known, key)
+    return outer if _is_json(outer) else inner

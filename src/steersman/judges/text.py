@@ -5,6 +5,7 @@ what `decode` returns can always be encoded again.
 """
 
 import re
+from collections.abc import Callable
 
 # Control characters but tab and newline, format characters (bidi, zero width, tags), invisible fillers,
 # line separators, lone surrogates and noncharacters.
@@ -15,14 +16,38 @@ _DANGEROUS = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 # More marks on one letter than any script uses would paint over the lines above.
-_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f]"
-_STORM = re.compile(f"({_MARK}{{4}})({_MARK}+)")
+_MARKS = 4
+_CANDIDATES = re.compile("[\u0300-\u036f\u0483-\U0010ffff]{5,}")  # below them Unicode has no marks
 
 
 def printable(text: str) -> str:
     """The text with everything a terminal would obey written out, such as `\\x1b`."""
-    calm = _DANGEROUS.sub(lambda m: _written(m[0]), text)
-    return _STORM.sub(lambda m: m[1] + "".join(map(_written, m[2])), calm)
+    return _with(text, _written)
+
+
+def one_line(text: str) -> str:
+    """The same on one line: nothing in it can pose as the next line."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def printable_json(document: str) -> str:
+    """JSON with everything a terminal would obey as an escape of JSON: the same value, safe to look at."""
+    return _with(document, _escaped)
+
+
+def _with(text: str, write: Callable[[str], str]) -> str:
+    calm = _DANGEROUS.sub(lambda m: write(m[0]), text)
+    return calm if calm.isascii() else _CANDIDATES.sub(lambda m: _calmed(m[0], write), calm)
+
+
+def _calmed(run: str, write: Callable[[str], str]) -> str:
+    import unicodedata  # only for text in other scripts
+
+    told, marks = [], 0
+    for char in run:
+        marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
+        told.append(char if marks <= _MARKS else write(char))
+    return "".join(told)
 
 
 def _written(char: str) -> str:
@@ -30,6 +55,14 @@ def _written(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def clip(text: str, limit: int) -> str:

@@ -1,0 +1,259 @@
+"""What secrets look like, and what only looks a little like one."""
+
+import re
+
+import pytest
+
+from steersman.judges.redaction import marker, redact
+from steersman.judges.secret_shapes import KEYS
+
+# Joined here, so that no scanner takes this file for a leak.
+TOKENS = {
+    "anthropic": ("api_key", "sk-ant-api03-" + "A" * 80),
+    "openai": ("api_key", "sk-" + "proj-" + "aB3" * 12),
+    "stripe": ("api_key", "sk_" + "live_" + "aB3" * 8),
+    "slack": ("slack", "xox" + "b-" + "1a" * 12),
+    "slack config": ("slack", "xox" + "e.xoxp-" + "1a" * 12),
+    "slack app": ("slack", "xapp" + "-1-" + "A1" * 12),
+    "gitlab": ("gitlab", "glpat-" + "x" * 20),
+    "gitlab routable": ("gitlab", "glpat-" + "x" * 27 + ".01" + "0a1b2c3"),
+    "npm": ("npm", "npm_" + "I" * 36),
+    "pypi": ("pypi", "pypi-" + "AgEIcHlwaS5vcmc" + "C1" * 20),
+    "google": ("google", "AI" + "za" + "Z" * 35),
+    "google oauth": ("google", "ya29." + "a0" * 20),
+    "hugging face": ("api_key", "hf_" + "Ab1" * 12),
+    "groq": ("api_key", "gsk_" + "Ab1" * 17),
+    "sendgrid": ("api_key", "SG." + "a1" * 11 + "." + "b2" * 21),
+    "digital ocean": ("api_key", "dop_v1_" + "0a" * 32),
+    "shopify": ("api_key", "shpat_" + "0a" * 16),
+    "docker": ("api_key", "dckr_pat_" + "a-B_1" * 5),
+    "vault": ("api_key", "hvs." + "Ab1" * 10),
+    "grafana": ("api_key", "glsa_" + "Ab1" * 12),
+    "linear": ("api_key", "lin_api_" + "Ab1" * 12),
+    "age": ("api_key", "AGE-SECRET-KEY-1" + "QP" * 29),
+    "atlassian": ("api_key", "ATATT3" + "xF" * 40),
+    "mailgun": ("api_key", "key-" + "0a" * 16),
+    "databricks": ("api_key", "dapi" + "0a" * 16),
+    "telegram": ("api_key", "123456789" + ":AA" + "Ab1" * 11),
+    "github": ("github", "ghp_" + "C" * 36),
+    "github fine": ("github", "github" + "_pat_" + "D" * 60),
+    "aws": ("aws", "AKIA" + "Q" * 16),
+    "aws session": ("aws", "ASIA" + "Q" * 16),
+    "jwt": ("jwt", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl-_"),
+    "pem": ("private_key", "-----BEGIN RSA PRIV" + "ATE KEY-----\nDEK-Info: AES\nMIIE\n-----END RSA PRIV" + "ATE KEY-----"),
+    "pem crlf": ("private_key", "-----BEGIN PRIV" + "ATE KEY-----\r\nMIIE+/==\r\n-----END PRIV" + "ATE KEY-----"),
+    "pem flat": ("private_key", "-----BEGIN PRIV" + "ATE KEY----- " + "MII" * 8 + " -----END PRIV" + "ATE KEY-----"),
+    "pgp": (
+        "private_key",
+        "-----BEGIN PGP PRIV" + "ATE KEY BLOCK-----\nVersion: 1\n\nlQOYBF\n=ab12\n-----END PGP PRIV" + "ATE KEY BLOCK-----",
+    ),
+}  # fmt: skip
+IN_PLACE = {
+    "env": ("aws_secret_access_key=", "F" * 40, "\n"),
+    "env shouted": ("export DB_PASSWORD=", "correct", "\n"),
+    "env with a suffix": ("DJANGO_SECRET_KEY=", "abcdef", "\n"),
+    "ini": ("\npassword=", "letmein", "\n"),
+    "ini with spaces": ("\naws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG", "\n"),
+    "short": ("PASSWORD=", "x", ";"),
+    "query": ("https://h/p?token=", "abc-def_1", "&a=b"),
+    "query of words": ("https://h/p?token=", "letmein", "&a=b"),
+    "connection": ("Server=h;Pwd=", "letmein", ";"),
+    "option": ("curl --token=", "letmein", " x"),
+    "option and word": ("mysql --password ", "letmein", " x"),
+    "argv": ('["mysql", "--password", "', "letmein", '"]'),
+    "user": ("curl -u me:", "letmein", " https://h"),
+    "json": ('{"password": "', "hun, ter2", '"}'),
+    "json in json": ('{\\"api_key\\": \\"', "hunter2", '\\"}'),
+    "code": ("client_secret = '", "it\\'s", "'"),
+    "typed code": ('token: str = "', "abc def", '"'),
+    "item": ("config['password'] = '", "swordfish", "'"),
+    "ruby": (":password => '", "swordfish", "'"),
+    "yaml": ("api-key: ", "abc12345678", "\n"),
+    "yaml shouted": ("DB_PASSWORD: ", "swordfish", "\n"),
+    "npmrc": ("//registry.invalid/:_auth=", "dXNlcjpwYXNz", "\n"),
+    "header": ("Authorization: Basic ", "dXNlcjpwYXNz", "\r\n"),
+    "header json": ('"authorization": "Bearer ', "abcd", '"'),
+    "bare header": ("Authorization: ", "abc123def", "\n"),
+    "argv header": ('"-H", "Authorization: token ', "abcd", '"'),
+    "bearer": ("using bearer ", "a1" * 12, " now"),
+    "cookie": ("Set-Cookie: ", "session=abcdef12", "; Path=/"),
+    "url": ("https://", "user:p%40ss:w", "@example.invalid/x.git"),
+    "url with an at": ("https://", "user:p@ss", "@example.invalid/x.git"),
+    "url token": ("https://", "oauth2:" + "g" * 8, "@example.invalid"),
+    "netrc": ("machine h.invalid login me password ", "letmein", "\n"),
+    "netrc lines": ("machine h.invalid\n  login me\n  password ", "letmein", "\n"),
+    "netrc default": ("default login me password ", "letmein", "\n"),
+    "webhook": ("https://hooks.slack.com/services/", "T000/B000/" + "x1" * 12, " posted"),
+    "turkish": ("İ password=", "hunter2", "\n"),
+}
+HARMLESS = [
+    "max_tokens=4096",
+    "tokens: 3000000",
+    "token = make_token()",
+    "token=make_token()",
+    "token=tokens[0]",
+    "if token == 'abc':",
+    "password: must be long",
+    "password: required",
+    "Basic authentication is off",
+    "Authorization: required for all calls",
+    "task-0123456789012345678901",
+    "sk-learn-compatible-estimator",
+    "https://example.invalid/a:b@c",
+    "git@example.invalid:team/project.git",
+    "AKIA" + "q" * 16,
+    "the secret of success",
+    "authorization = base64.decodebytes(authorization)",
+    "Set the default password for encrypted files.",
+    "credentials = '{0}:{1}'.format(user, password)",
+    "SERVER_AUTH = '1.3.6.1.5.5.7.3.1'",
+    "token = tokens2\n",
+    "token = response2023value(x)\n",
+    "x = 1; token = abcdefgh12345678ijkl\n",
+    "password=",
+    "Client(api_key=api_key, token=self.token, password=user_password)",
+    "    token=settings.token\n)",
+    "    secret=other,\n",
+    '"token": "${{ secrets.GITHUB_TOKEN }}"',
+    'password = "$DB_PASSWORD"',
+    'api_key = "<your key here>"',
+    'TOKEN_FILE = "token.json"',
+    'credentials = ".credentials.json"',
+    'password = "DB_PASSWORD"',
+    '"password": "string"',
+    "usage: tool --token TOKEN --password <password>",
+    "--token --verbose",
+    "docker run -u 1000:1000 image",
+    "docker run --user 1000:1000 image",
+    "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+    'if "-----BEGIN RSA PRIV" + "ATE KEY-----" in text:\n    return parse(text)',
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ me@host",
+    "cookie: a banner",
+    "machine learning: login is off, password unknown",
+]
+REAL = {
+    "a diff": """diff --git a/app/client.py b/app/client.py
+index 1d535067cab0833795fc5aa097d6c3b22bece439..2497138874416366ec0ab3834174912f75fd6168 100644
+--- a/app/client.py
++++ b/app/client.py
+@@ -12,7 +12,9 @@ class Client:
+-    def __init__(self, token=None, max_tokens=4096):
++    def __init__(self, token: str | None = None, *, max_tokens: int = 4096):
++        self.token = token or os.environ["SERVICE_TOKEN"]
++        self.api_key = settings.api_key
+         self.session = requests.Session()
++        self.request_id = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
++    integrity = "sha512-8d5MVEq3yXQ9Wq4qwB2W0i7Yf0Jx5dVq8m1m8o2m3r8l8kq0C0w7G0w1Tt3h0xA8k2d7n1b5v9c3x6z4l0p2o8=="
+""",
+    "test output": """============================= test session starts ==============================
+tests/test_auth.py::test_token_is_refused[expired-401] FAILED
+E       AssertionError: assert 'token' == 'secret'
+E       at 0x7f2b5c0d4e50, digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+FAILED tests/test_auth.py::test_token_is_refused[expired-401] - AssertionError
+1 failed, 12 passed in 0.42s
+""",
+    "a tape": '{"run":"261116-1mn3j1","seq":13,"prev":"369272fa4652dc7a919caa45afa5dda60d4e9bde739a5c8d70cc783fe6f5daa2",'
+    '"cause":"261116-1mn3j1:12:1","data":{"nonce":"b1946ac92492d2347c6235b8","patch_ref":"p-faf3337557e11d490a420857585ca49d",'
+    '"tokens":100,"tree":"739e71f06432487d7a673aa72afe539c25ffdb07"}}',
+    "a log": "commit 2497138874416366ec0ab3834174912f75fd6168 (HEAD -> main, tag: v1.2.3)\nAuthor: Ann <ann@example.invalid>\n"
+    "    Rotate the token cache every hour\n    Steersman-Tree: 739e71f06432487d7a673aa72afe539c25ffdb07\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "secret"), TOKENS.values(), ids=TOKENS.keys())
+def test_tokens(kind, secret):
+    """A token of a known shape goes, wherever it stands, and leaves the marker of its kind."""
+    assert redact(secret) == marker(kind, secret)
+    there = "key ({0}), twice: {0}\n"
+    assert redact(there.format(secret)) == there.format(marker(kind, secret))
+
+
+@pytest.mark.parametrize(("before", "secret", "after"), IN_PLACE.values(), ids=IN_PLACE.keys())
+def test_in_place(before, secret, after):
+    """A value goes by its name alone, and the text around it stays."""
+    found = redact(f"a {before}{secret}{after} b")
+    assert re.fullmatch(
+        rf"a {re.escape(before)}\[redacted:[a-z_]+:[0-9a-f]{{8}}\]{re.escape(after)} b", found
+    )
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_harmless(text):
+    """Ordinary words are left as they are."""
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("text", REAL.values(), ids=REAL.keys())
+def test_real_texts(text):
+    """Hashes, digests, nonces, ids and the code that handles tokens are no secrets."""
+    assert redact(text) == text
+
+
+def test_a_part_of_a_word_is_no_key():
+    """A prefix in the middle of a word begins nothing."""
+    assert redact("bagh" + "p_" + "C" * 36) == "bagh" + "p_" + "C" * 36
+    assert redact("cache-key-" + "0a" * 16) == "cache-key-" + "0a" * 16
+    token = TOKENS["github"][1]
+    assert redact(f"notes-{token}.txt") == f"notes-{marker('github', token)}.txt"
+
+
+def test_every_prefix_is_looked_for_by_itself():
+    """No prefix of a key is hidden behind another one that is shorter."""
+    words = [shape.words[0] for shape in KEYS]
+    assert len(words) == len(set(words))
+
+
+HEADLINE = "-----BEGIN RSA PRIV" + "ATE KEY-----"
+
+
+def test_unterminated_key():
+    """A key block that was cut off is hidden to the end of its lines."""
+    assert redact(f"x {HEADLINE}\nMIIEabc\nMIIE").startswith("x [redacted:private_key:")
+    assert "MIIE" not in redact(f"{HEADLINE}\nMIIEabc\nMIIE")
+
+
+def test_a_headline_hides_no_code():
+    """Whoever writes the first line of a key into a comment hides nothing of what follows from a reviewer."""
+    code = f"+# {HEADLINE}\n+import os\n+os.system('curl evil')\n"
+    assert redact(code) == code
+    block = f"+K = '''{HEADLINE}\n+MIIE\n+'''\n+os.system('curl evil')\n"
+    assert "MIIE" not in redact(block)
+    assert "os.system('curl evil')" in redact(block)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        'K = ("{0}\\n"\n     "MIIEow\\n"\n     "abcd==\\n"\n     "-----END RSA PRIV' + 'ATE KEY-----\\n")',
+        "+{0}\n+MIIEow\n+abcd==\n+-----END RSA PRIV" + "ATE KEY-----\n",
+        '{{"key": "{0}\\nMIIEow\\nabcd==\\n-----END RSA PRIV' + 'ATE KEY-----\\n"}}',
+    ],
+    ids=["string", "diff", "json"],
+)
+def test_key_blocks_as_they_are_quoted(block):
+    """In code, in a diff and in JSON a key is a key."""
+    hidden = redact(block.format(HEADLINE))
+    assert "MIIEow" not in hidden
+    assert "abcd" not in hidden
+    assert "[redacted:private_key:" in hidden
+
+
+def test_a_wrapped_key_goes_whole():
+    """A long key that a terminal has wrapped goes with its further lines; a digest below a key stays."""
+    key = "sk-ant-api03-" + "Ab1" * 30
+    wrapped = f"{key[:60]}\n{key[60:]}\nthe end"
+    hidden = redact(wrapped)
+    assert key[60:] not in hidden
+    assert hidden.endswith("\nthe end")
+    digest = "2497138874416366ec0ab3834174912f75fd6168"
+    assert redact(f"{key}\n{digest}\n").endswith(f"\n{digest}\n")
+
+
+def test_a_torn_key_goes():
+    """A key that a line break has torn into parts, none of which is a key, goes as well."""
+    token = "ghp_" + "Ab1" * 12
+    hidden = redact(f"a {token[:9]}\n  {token[9:]} b")
+    assert token[9:] not in hidden
+    assert re.fullmatch(r"a \[redacted:github:[0-9a-f]{8}\] b", hidden)
+    whole = f"{token}\nand more"
+    assert redact(whole) == f"{marker('github', token)}\nand more"

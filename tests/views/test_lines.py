@@ -1,0 +1,325 @@
+"""Gates, listings, steps, reasons and pull requests in words: every kind of line, and that outside text stays on it."""
+
+import pytest
+from crew import RUN, answer, approve, building, built, checking, checks, proposed
+from msgspec.structs import replace
+
+from steersman.contracts.facts import DeliveryFacts
+from steersman.kernel.snapshot import Item
+from steersman.kernel.tape import GENESIS, Entry, Retry
+from steersman.machines.roundtable import MACHINE
+from steersman.ports.anchors import Anchor
+from steersman.ports.journal import BudgetRow, Gate, Head
+from steersman.ports.sandbox import NOT_ISOLATED
+from steersman.views.gates import asked, commands, question
+from steersman.views.listing import listing, plain_head
+from steersman.views.pull_request import body, fenced
+from steersman.views.report import report
+from steersman.views.screen import check, finding, rounds, screen, step, work
+from steersman.views.status import Check, Finding, Override, Work, status_of
+from steersman.views.timeline import timeline
+from steersman.views.why import redelivery, undelivered, unreverted, why
+
+HOSTILE = "a\n\x1b[2J\u202eb\tc"
+
+
+def gate(**more) -> Gate:
+    return Gate(**{"id": f"{RUN}:9:1", "run": RUN, "job": "confirm", "digest": "d", "choices": ("approve", "rework", "reject"), **more})  # fmt: skip
+
+
+def shown(tape, **more):
+    entries = [e for e, _ in tape.entries]
+    return status_of(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
+
+
+def entry(kind: str, **more) -> Entry:
+    return Entry(**{"run": RUN, "seq": 2, "at": 1, "kind": kind, "prev": GENESIS, **more})
+
+
+# ── gates ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "Shall this proposal be implemented?"),
+        ({"job": "merge"}, "Shall this change be merged?"),
+        ({"job": "own", "choices": ("yes", "no")}, "own: yes | no?"),
+        (
+            {"job": "budget", "shown": {"figure": "tokens"}},
+            "The budget is used up. Raise it, or stop? (tokens)",
+        ),
+    ],
+)
+def test_what_a_gate_asks(given, words):
+    """One sentence; a gate of a machine's own names its choices."""
+    assert question(gate(**given)) == words
+
+
+def test_the_commands_that_answer():
+    """One for each choice, ready to be typed; a raise names the figure that is used up."""
+    assert commands(gate(), "me") == [
+        f"me approve {RUN}",
+        f'me rework {RUN} "what to change"',
+        f"me reject {RUN}",
+    ]
+    budget = gate(job="budget", choices=("raise", "stop"), shown={"figure": "micro_usd"})
+    assert commands(budget, "me") == [f"me answer {RUN} raise --usd N", f"me answer {RUN} stop"]
+    assert commands(replace(budget, shown={}), "me")[0] == f"me answer {RUN} raise --tokens N"
+
+
+def test_a_gate_in_full():
+    """Its texts behind a gutter, clipped unless asked for whole; its deadline, its default, what is not isolated."""
+    texts = {"p-1": HOSTILE, "p-2": "x" * 9_000, "p-3": ""}
+    one = gate(
+        shown={"proposal": "p-1", "patch": "p-2", "none": "p-3", "digest": "abc", "n": 3},
+        due=0,
+        default="reject",
+    )
+    lines = asked(one, texts.__getitem__, "me", not_isolated="no box")
+    assert lines[0] == f"Shall this proposal be implemented?   (gate {RUN}:9:1)"
+    assert lines[2].startswith("── proposal ───")
+    assert lines[3:5] == ["│ a", "│ \\x1b[2J\\u202eb\tc"]
+    assert len(lines[7]) == 4_000 + 2
+    assert "without an answer by 1970-01-01 00:00:00 UTC: reject" in lines
+    assert f"{NOT_ISOLATED}: no box; agents of this run could reach what keeps the answer" in lines
+    assert lines[-4:] == ["answer with:", *(f"  {command}" for command in commands(one, "me"))]
+    assert len(asked(one, texts.__getitem__, "me", full=True)[7]) == 9_000 + 2
+    assert "it waits on" in asked(gate(due=0), texts.__getitem__, "me")[2]
+
+
+# ── listings ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+HEAD = Head(RUN, RUN, "", "roundtable", "d", HOSTILE + "x" * 90, "build", "working", "", 7, "h", 1, 0, 0)
+
+
+def test_a_listing():
+    """One line a run, aligned; a run that cannot be read says so; a title stays on its line and within bounds."""
+    other = replace(HEAD, run="260101-b", title="t", outcome="approved", status="done", state="finalize")
+    lines = listing([HEAD, other], {RUN: "cut"}, 90_000)
+    assert lines[0].split() == ["RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK"]
+    assert lines[1].startswith(f"{RUN}  broken  build     –         1 min 30 s  a\\n\\x1b[2J\\u202eb\\tcxxx")
+    assert lines[2] == "260101-b       done    finalize  approved  1 min 30 s  t"
+    assert lines[1].endswith("…")
+
+
+def test_a_head_for_programs():
+    """The same as values, with why a run was put aside."""
+    told = plain_head(HEAD, {RUN: "cut"})
+    assert (told["status"], told["why"], told["title"]) == ("broken", "cut", HEAD.title)
+    assert plain_head(HEAD, {})["status"] == "working"
+    assert plain_head(replace(HEAD, due=5), {})["due"] == 5
+
+
+# ── a screen ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_top_of_a_screen():
+    """Who confirmed, what was refused, what is not isolated, doubts and overrides: each where it belongs."""
+    tape = checking()
+    plain = shown(tape, budget=[BudgetRow("tokens", 1, 0, None)])
+    seen = replace(
+        plain,
+        confirmed_by=HOSTILE,
+        refused=2,
+        not_isolated="no box",
+        overrides=(Override(3, "ann", "a", "b", HOSTILE),),
+        delivered="refs/heads/x",
+        commit="c" * 40,
+        detail=HOSTILE,
+        round=0,
+        rounds=None,
+    )
+    told = screen(seen, seen.at)
+    for line in (
+        "proposal confirmed by a\\n\\x1b[2J\\u202eb\\tc",
+        "2 events were refused: see the tape",
+        f"{NOT_ISOLATED}: no box",
+        "  a → b by ann: a\\n\\x1b[2J\\u202eb\\tc (entry 3)",
+        "  refs/heads/x  cccccccccccc",
+        "  tokens: 1",
+    ):
+        assert line in told
+    assert rounds(replace(plain, round=2, rounds=None, last_round_outcome="")) == "round 2"
+
+
+def test_work_under_way():
+    """Who, which attempt, how long it waits, whether it is held."""
+    assert work(Work("i", "setup", "", 1, 1, "", None, False), 0) == "setup"
+    told = work(Work("i", "implement", "coder", 2, 1, "provider_timeout", 5_000, True), 0)
+    assert (
+        told == "coder · implement · attempt 2 (provider_timeout) · in 5 s · held until the budget is raised"
+    )
+
+
+def test_findings_and_checks():
+    """Open or fixed; with exit code, words and reason, all on one line."""
+    assert finding(Finding("f1", "fixed", 1, HOSTILE, 2)) == "[f1] fixed in round 2: a \\x1b[2J\\u202eb c"
+    assert check(Check("unit", "failed", ("a b", "c\nd"), 1, 0, HOSTILE)) == (
+        "unit: failed · 0 tests · exit 1 · a b c\\nd · a\\n\\x1b[2J\\u202eb\\tc"
+    )
+
+
+@pytest.mark.parametrize(
+    ("e", "told"),
+    [
+        (entry("override", source="a", to="b", actor="person:ann", event="x"), "a → b  x · ann"),
+        (entry("created", to="a", event="x", why=f"{NOT_ISOLATED}: no\nbox"), f"· → a  x · {NOT_ISOLATED}: no\\nbox"),
+        (entry("claimed", why=f"{NOT_ISOLATED}: no box"), f"{NOT_ISOLATED}: no box"),
+        (entry("claimed"), None),
+        (entry("transition", source="a", to="a", stay=True, event="x"), "a  x"),
+        (entry("part_finished", data={"verdict": "failed"}), "check: failed"),
+        (entry("part_finished", data=None), None),
+        (entry("effect_started", retry=Retry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
+        (entry("effect_started"), None),
+        (entry("refused", event="a\nb", why="no\nno"), "refused: a\\nb: no\\nno"),
+        (entry("gate_answered", actor="person:ann"), "answered by ann"),
+        (entry("effect_finished", late=True, cause="i"), "late, not taken in: i"),
+        (entry("effect_finished"), None),
+    ],
+    ids=lambda v: v.kind if isinstance(v, Entry) else "",
+)  # fmt: skip
+def test_steps(e, told):
+    """Every kind of entry that says something to a person is one line; the others are none."""
+    assert step(e) == told
+
+
+# ── status, report, why ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_only_the_tape_knows():
+    """What may have run twice, what a person waived, and that nothing isolates the agents."""
+    twice = Item("i", "implement", "effect", "k", {}, 1, starts=2)
+    told = [
+        entry("created", to="a", why=f"{NOT_ISOLATED}: no box"),
+        entry("claimed", held=(twice,)),
+        entry("override", actor="person:ann", source="a", to="b", why="because"),
+    ]
+    tape = building()
+    seen = status_of(MACHINE, tape.snapshot, "t", told, text=lambda _: "")
+    assert [(t.id, t.starts) for t in seen.twice] == [("i", 2)]
+    assert [(o.person, o.reason) for o in seen.overrides] == [("ann", "because")]
+    assert seen.not_isolated == "no box"
+    words = report(MACHINE, tape.snapshot, seen, told, lambda _: "")
+    assert "was begun 2 times: it may have run twice" in words
+    assert "ann waived a → b: because" in words
+
+
+def test_a_budget_without_rows_is_what_the_tape_says():
+    """Where the store keeps no budget, what was spent is still told, and that it is a lower bound."""
+    tape = building()
+    tape.snapshot.budget = {"turns": 2, "unknown": 1}
+    seen = shown(tape)
+    assert [(f.name, f.spent, f.limit) for f in seen.budget] == [("turns", 2, None), ("unknown", 1, None)]
+    words = report(MACHINE, tape.snapshot, seen, [e for e, _ in tape.entries], lambda _: "")
+    assert "| turns | 2 | – |" in words
+    assert "1 calls did not tell what they cost: the figures are a lower bound." in words
+
+
+def test_an_empty_budget_has_no_table():
+    """Nothing spent, nothing said."""
+    tape = building()
+    tape.snapshot.budget = {}
+    assert "## Budget" not in report(MACHINE, tape.snapshot, shown(tape), [], lambda _: "")
+
+
+def failed_delivery():
+    tape = checking()
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("deliver", DeliveryFacts(detail_ref="p-d"))
+    return tape
+
+
+def reasons(tape, **more):
+    return why(MACHINE, tape.snapshot, **{"gates": [], "pending": 0, "owner": None, "now": tape.snapshot.at, "me": "me", **more})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("detail", "told"), [(HOSTILE, "the delivery failed: a \x1b[2J\u202eb c"), ("", "the delivery failed")]
+)
+def test_a_failed_delivery_comes_first(detail, told):
+    """It is urgent, with what to type, and is not offered a second time as an event."""
+    tape = failed_delivery()
+    assert undelivered(tape.snapshot)
+    assert not unreverted(tape.snapshot)
+    found = next(r for r in reasons(tape, text=lambda _: detail) if r.kind == "delivery")
+    assert (found.what, found.urgent, found.commands) == (told, True, (redelivery(RUN, "me"),))
+    assert not [r for r in reasons(tape) if r.kind == "event" and "delivery_requested" in r.what]
+
+
+def test_a_change_that_can_be_taken_back():
+    """After a delivery its reverting is offered by its own command."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1"))
+    tape.finish(
+        "deliver", DeliveryFacts(done=True, form="branch", ref="refs/heads/x", commit="c1", tree="t1")
+    )
+    assert (f"me revert {RUN}",) in [r.commands for r in reasons(tape)]
+
+
+def test_work_that_is_held_or_goes_on():
+    """Held until the budget is raised; driven by somebody; begun again."""
+    tape = building()
+    item = tape.item("implement")
+    held = Item(item.id, item.job, item.kind, item.key, item.input, item.visit, held=True)
+    tape.snapshot.items = {item.id: held}
+    assert reasons(tape)[0].what == "coder · implement is held until the budget is raised"
+    again = Item(item.id, "setup", item.kind, item.key, {}, item.visit, attempt=2, retry="x", starts=3)
+    tape.snapshot.items = {item.id: again}
+    (first, *_) = reasons(tape, owner="command (process 7)")
+    assert (
+        first.what
+        == "setup is under way, attempt 2 (x), begun 3 times: it may have run twice; command (process 7) drives it"
+    )
+    assert first.commands == (f"me watch {RUN}",)
+    (_, box, *_) = reasons(tape, pending=2)
+    assert box.what == "2 events are in its inbox, but nobody drives the run"
+
+
+def test_a_gate_is_a_reason():
+    """With its question and its commands; an answered one is none."""
+    told = reasons(proposed(), gates=[gate(), gate(answer="approve")])
+    assert [r.kind for r in told].count("gate") == 1
+    assert told[0].what == f"it waits for an answer: Shall this proposal be implemented? (gate {RUN}:9:1)"
+
+
+def test_a_row_that_is_gone_has_no_label():
+    """A step of a machine that has changed since is told without its words."""
+    strange = [
+        entry("created", to="intake", event="task_received"),
+        entry("transition", source="intake", to="review", event="draft_proposal"),
+    ]
+    assert [m.label for m in timeline(strange, MACHINE)][1] == ""
+
+
+# ── pull requests ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_words_of_a_pull_request():
+    """What was proven, the report in a fence that nothing in it can close, and the anchor."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", approve())
+    seen = replace(
+        shown(tape),
+        checks=(Check("unit", "passed", ("x",), 0, 3), Check("lint", "failed")),
+        outcome="approved",
+    )
+    anchor = Anchor(RUN, 7, "h", 1, "key", "signature")
+    words = body(seen, "# report\n```\n@everybody ````", anchor)
+    assert "| evidence | 1 of 2 checks passed, 3 tests, run by steersman itself |" in words
+    assert "\n`````text\n# report\n```\n@everybody ````\n`````\n" in words
+    assert f"steersman audit verify {RUN}" in words
+    assert "There is no anchor of the tape." in body(seen, "x" * 60_000, None)
+    assert len(body(seen, "x" * 60_000, None)) < 52_000
+    assert fenced("plain") == ["```text", "plain", "```"]
+
+
+def test_answers_are_known_by_their_choice():
+    """A person's word in the table of decisions has its choice."""
+    tape = proposed()
+    tape.send("task_followup_received", answer("rework", text=""))
+    entries = [e for e, _ in tape.entries]
+    assert "task\\_followup\\_received: rework" in report(
+        MACHINE, tape.snapshot, shown(tape), entries, lambda _: ""
+    )
