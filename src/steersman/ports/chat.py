@@ -1,0 +1,48 @@
+"""The port to kept conversations: apart from every tape, in order, nothing lost."""
+
+from typing import Protocol
+
+from steersman.contracts.chat import Ask, Limits, Message, Spent, Thread
+
+
+class Chats(Protocol):
+    """Keeps what is acknowledged; many may speak in one thread at once."""
+
+    def open(self, thread: Thread, key: bytes) -> None:
+        """A new thread with the key of its markers; StaleError when there is one of this name."""
+        ...
+
+    def thread(self, thread: str) -> Thread | None: ...
+
+    def threads(self, limit: int = 100) -> list[Thread]:
+        """The one in which something was said last comes first."""
+        ...
+
+    def matching(self, prefix: str) -> list[str]: ...
+
+    def key(self, thread: str) -> bytes | None: ...
+
+    def say(self, message: Message) -> Message:
+        """Keeps a question at the end of its thread; a thread without a title gets its first line. UserError: no such thread."""
+        ...
+
+    def messages(self, thread: str, *, before: int | None = None, last: int | None = None) -> list[Message]:
+        """In order; of those before a number, the last so many."""
+        ...
+
+    def count(self, thread: str) -> int: ...
+
+    def begin(self, ask: Ask, limits: Limits) -> int:
+        """The number of this attempt, from 1. OverBudget when the thread has used up what it may use, UserError when there
+        is none: nothing was written."""
+        ...
+
+    def answer(self, message: Message) -> Message:
+        """Keeps the answer to an attempt that was begun, once; StaleError when it was not, or has an answer."""
+        ...
+
+    def spent(self, thread: str) -> Spent: ...
+
+    def drop(self, thread: str) -> bool:
+        """Forgets a thread and everything said in it; whether there was one."""
+        ...

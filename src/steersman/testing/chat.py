@@ -1,0 +1,116 @@
+"""Conversations in memory: the same promises and the same errors as those on disk, except that they die with their process.
+
+**Invariant:** what is asked for is looked at whole before anything of it is kept.
+"""
+
+import threading
+
+from msgspec.structs import replace
+
+from steersman.contracts.chat import Ask, Limits, Message, Spent, Thread
+from steersman.errors import OverBudget, StaleError, UserError
+
+Attempt = tuple[str, int, str, int]  # thread, question, agent, attempt
+
+
+class MemoryChats:
+    """Implements ports.chat.Chats."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._threads: dict[str, Thread] = {}
+        self._keys: dict[str, bytes] = {}
+        self._messages: dict[str, list[Message]] = {}
+        self._asks: dict[Attempt, Message | None] = {}
+
+    def open(self, thread: Thread, key: bytes) -> None:
+        with self._lock:
+            if thread.id in self._threads:
+                raise StaleError(f"thread {thread.id} exists already")
+            self._threads[thread.id], self._keys[thread.id] = thread, key
+            self._messages[thread.id] = []
+
+    def thread(self, thread: str) -> Thread | None:
+        return self._threads.get(thread)
+
+    def threads(self, limit: int = 100) -> list[Thread]:
+        with self._lock:
+            return sorted(self._threads.values(), key=lambda t: (t.at, t.id), reverse=True)[:limit]
+
+    def matching(self, prefix: str) -> list[str]:
+        with self._lock:
+            return sorted(name for name in self._threads if name.startswith(prefix))[:20]
+
+    def key(self, thread: str) -> bytes | None:
+        return self._keys.get(thread)
+
+    def say(self, message: Message) -> Message:
+        with self._lock:
+            kept = self._put(message)
+            there = self._threads[message.thread]
+            title = there.title or message.text.strip().partition("\n")[0][:100]
+            last = message.asked[-1] if message.asked else ""
+            self._threads[message.thread] = replace(
+                there, at=max(there.at, message.at), agent=last, title=title
+            )
+            return kept
+
+    def _put(self, message: Message) -> Message:
+        kept = replace(message, seq=len(self._said(message.thread)) + 1)
+        self._messages[message.thread].append(kept)
+        return kept
+
+    def _said(self, thread: str) -> list[Message]:
+        if thread not in self._messages:
+            raise UserError(f"there is no thread {thread}: see `steersman chat threads`")
+        return self._messages[thread]
+
+    def messages(self, thread: str, *, before: int | None = None, last: int | None = None) -> list[Message]:
+        with self._lock:
+            found = [m for m in self._messages.get(thread, ()) if before is None or m.seq < before]
+        return found if last is None else found[max(0, len(found) - last) :]
+
+    def count(self, thread: str) -> int:
+        return len(self._messages.get(thread, ()))
+
+    def begin(self, ask: Ask, limits: Limits) -> int:
+        with self._lock:
+            self._said(ask.thread)
+            over = self.spent(ask.thread).over(limits)
+            if over:
+                raise OverBudget(ask.thread, over)
+            of = (ask.thread, ask.question, ask.agent)
+            attempt = sum(1 for begun in self._asks if begun[:3] == of) + 1
+            self._asks[*of, attempt] = None
+            return attempt
+
+    def answer(self, message: Message) -> Message:
+        with self._lock:
+            self._said(message.thread)
+            begun = (message.thread, message.to, message.sender, message.attempt)
+            if self._asks.get(begun, message) is not None:
+                raise StaleError(
+                    f"question {message.to} of thread {message.thread} waits for no such answer of {message.sender}"
+                )
+            kept = self._asks[begun] = self._put(message)
+            there = self._threads[message.thread]
+            self._threads[message.thread] = replace(there, at=max(there.at, message.at))
+            return kept
+
+    def spent(self, thread: str) -> Spent:
+        with self._lock:
+            told = [answer for begun, answer in self._asks.items() if begun[0] == thread]
+        known = [answer for answer in told if answer is not None]
+        return Spent(
+            turns=len(told),
+            tokens=sum(answer.tokens or 0 for answer in known),
+            micro_usd=sum(answer.micro_usd or 0 for answer in known),
+            unknown=sum(1 for a in told if a is None or a.tokens is None or a.micro_usd is None),
+        )
+
+    def drop(self, thread: str) -> bool:
+        with self._lock:
+            self._messages.pop(thread, None)
+            self._keys.pop(thread, None)
+            self._asks = {begun: told for begun, told in self._asks.items() if begun[0] != thread}
+            return self._threads.pop(thread, None) is not None
