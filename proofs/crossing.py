@@ -46,7 +46,14 @@ RUN = "260101-cross0"
 SEED = "crossing"
 FILES = {"calc.py": "def add(a, b):\n    return a - b\n", "README": "A sum.\n"}
 FIRST, SECOND = "def add(a, b):\n    return a+b\n", "def add(a, b):\n    return a + b\n"
-APPROVES = {"decision": "approve", "must_fix": [], "nice_to_have": [], "tests": [], "security": []}
+APPROVES = {
+    "decision": "approve",
+    "summary": "read",
+    "must_fix": [],
+    "nice_to_have": [],
+    "tests": [],
+    "security": [],
+}
 REQUESTS = {**APPROVES, "decision": "changes_requested", "must_fix": ["put spaces around the plus"]}
 TESTS = {"test_plan": "run it", "commands": [["pytest", "-q"]], "expected_results": ["ok"]}
 CASES = 12  # of a stubborn person's turns; a crossing needs three

@@ -58,11 +58,11 @@ reviewer:
   - {mode: proposal, say: Good., process: yes, sleep: 0.4}
   - mode: implementation
     round: 1
-    reply: {decision: changes_requested, must_fix: [put spaces around the plus], nice_to_have: [], tests: [], security: []}
+    reply: {decision: changes_requested, summary: one thing is left, must_fix: [put spaces around the plus], nice_to_have: [], tests: [], security: []}
     process: yes
     sleep: 0.4
   - mode: implementation
-    reply: {decision: approve, must_fix: [], nice_to_have: [], tests: [], security: []}
+    reply: {decision: approve, summary: read, must_fix: [], nice_to_have: [], tests: [], security: []}
     process: yes
     sleep: 0.4
 tester:

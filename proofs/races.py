@@ -148,9 +148,7 @@ class Party:
 
     async def _work(self, call: Call) -> Done:
         """Takes the working tree for itself: two at once in one tree are noted as a fault."""
-        tree = self.world.workspace(call.config).checkout(
-            call.run, call.given("commit"), call.effect, call.item.starts
-        )
+        tree = self.world.workspace(call.config).checkout(call.run, call.given("commit"), call.effect)
         mark = self.folder / "held" / tree.path.replace("/", "+")
         try:
             mark.touch(exist_ok=False)

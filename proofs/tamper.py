@@ -34,7 +34,7 @@ NOT_TRIED = (
     "0x80 in the bytes of the payload that is a file and of the stored definition",
     "a deleted snapshot row: it is a copy that loading does without, and nothing is lost with it",
     "entries added after the newest anchor: verify says that it cannot see those",
-    "the tables beside the tape other than gates (inbox, budgets, quarantine), and SQLite's own page structure",
+    "the tables beside the tape other than gates and budgets (inbox, quarantine), and SQLite's own page structure",
     "somebody who holds the project's signing key and signs a forged tape",
 )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 from ship import Ship
 
@@ -139,6 +140,7 @@ def _rest_flips(ship: Ship) -> Iterator[Case]:
         value = getattr(ship.head, column)
         value = bytes.fromhex(value) if column == "hash" else value
         yield from cell_flips(ship, f"flip head.{column}", "head", column, HEAD, (ship.run,), value, NOBODY)
+    yield from _budget_flips(ship)
     name = ship.head.definition
     stored = (("body", ship.journal.definition(name)), ("digest", name))
     for column, value in stored:
@@ -146,6 +148,17 @@ def _rest_flips(ship: Ship) -> Iterator[Case]:
         yield from cell_flips(
             ship, kind, "definition", column, "digest=?", (name,), value, at(1), PATTERNS[:1]
         )
+
+
+def _budget_flips(ship: Ship) -> Iterator[Case]:
+    """What the run has spent of each figure; it had no limit, and nothing is reserved any more."""
+    for row in ship.journal.budget(ship.run):
+        stored = (("name", row.name), ("spent", row.spent), ("reserved", row.reserved), ("bound", row.limit))
+        for column, value in stored:
+            keys = (ship.run, row.name)
+            yield from cell_flips(
+                ship, f"flip budget.{column}", "budget", column, "run=? AND name=?", keys, value, NOBODY
+            )
 
 
 def _anchor_flips(ship: Ship) -> Iterator[Case]:
@@ -262,7 +275,7 @@ def _no_head(ship: Ship) -> None:
 
 
 def cut_and_forge(ship: Ship, n: int) -> None:
-    """The last entries gone, and head and snapshot as if they had never been."""
+    """The last entries gone, and head, snapshot, gates and budget as if they had never been."""
     _cut(ship, n)
     _rewrite_head(ship, ship.states[n - 1])
 
@@ -272,6 +285,22 @@ def _rewrite_head(ship: Ship, snapshot: Snapshot) -> None:
     ship.db.execute("DELETE FROM snapshot WHERE run=?", (ship.run,))
     values = [bytes.fromhex(head.hash) if f == "hash" else getattr(head, f) for f in head.__struct_fields__]
     ship.db.execute(f"REPLACE INTO head VALUES({', '.join('?' * len(values))})", values)
+    _rewrite_beside(ship, snapshot)
+
+
+def _rewrite_beside(ship: Ship, snapshot: Snapshot) -> None:
+    """The rows of gates and budget as the snapshot gives them."""
+    ship.db.execute("DELETE FROM gate WHERE run=?", (ship.run,))
+    for item in (i for i in snapshot.items.values() if i.kind == "gate"):
+        given = {
+            name: item.input[name] for name in ("digest", "choices", "shown", "default") if name in item.input
+        }
+        gate = {"id": item.id, "run": ship.run, "job": item.job, **given}
+        row = (item.id, ship.run, given["digest"], msgspec.json.encode(gate))
+        ship.db.execute("INSERT INTO gate VALUES(?, ?, ?, ?, '', '')", row)
+    ship.db.execute("DELETE FROM budget WHERE run=?", (ship.run,))
+    for name, spent in snapshot.budget.items():
+        ship.db.execute("INSERT INTO budget VALUES(?, ?, ?, 0, NULL)", (ship.run, name, spent))
 
 
 def _invented(like: Entry, seq: int, prev: str) -> Entry:

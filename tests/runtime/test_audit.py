@@ -13,7 +13,7 @@ from toys import MACHINES, played, settled, world_of
 
 from steersman.adapters.anchors import FileAnchors
 from steersman.adapters.sqlite import SqliteJournal
-from steersman.contracts.config import Config, Role
+from steersman.contracts.config import Budget, Config, Role
 from steersman.errors import JournalError, StoreBroken, UserError
 from steersman.kernel.canonical import canonical
 from steersman.kernel.replay import Bad
@@ -175,6 +175,50 @@ def test_answered_gate(asked):
     gate = world.journal.gates(run)[0]
     world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
     assert audited(world, run).ok
+
+
+# ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def paid(world):
+    """A world with a finished run that had a budget and used some of it."""
+    run = voyage(world, 2, budget=Budget(turns=50)).run
+    assert audited(world, run).ok
+    assert [(r.name, r.limit) for r in world.journal.budget(run) if r.limit] == [("turns", 50)]
+    return world, run
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE budget SET spent=spent-1 WHERE name='turns'", "the budget row of turns says"),
+        ("UPDATE budget SET spent=spent+1 WHERE name='ms'", "the budget row of ms says"),
+        ("DELETE FROM budget", "says 0 spent"),
+        ("INSERT INTO budget SELECT run, 'gold', 3, 0, NULL FROM budget LIMIT 1", "gold says 3 spent"),
+        ("UPDATE budget SET reserved=1 WHERE name='turns'", "reserves 1, but nothing is under way"),
+        ("UPDATE budget SET bound=51 WHERE name='turns'", "has limit 51, the tape gives 50"),
+        ("UPDATE budget SET bound=NULL WHERE name='turns'", "has limit None, the tape gives 50"),
+        ("UPDATE budget SET bound=9 WHERE name='ms'", "has limit 9, the tape gives None"),
+        ("UPDATE budget SET spent='x' WHERE name='turns'", "turns says 'x' spent"),
+    ],
+)
+def test_budget_rows(paid, sql, words):
+    """A budget row that was changed by hand is a finding."""
+    world, run = paid
+    change(world, sql)
+    verdict = audited(world, run)
+    assert not verdict.ok
+    assert words in " ".join(verdict.problems)
+
+
+def test_budget_of_a_pruned_run(paid):
+    """What a pruned run has spent still is on tape; its limits are among the settings that are gone."""
+    world, run = paid
+    prune(world, run, PERSON)
+    assert audited(world, run).ok
+    change(world, "UPDATE budget SET spent=0 WHERE name='turns'")
+    assert not audited(world, run).ok
 
 
 # ── what cannot be seen ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -413,6 +457,7 @@ def test_memory_does_not_grow():
 
     remembered, texts.REMEMBERED = texts.REMEMBERED, 500
     try:
+        peak(10)  # what is made once and kept
         assert peak(10_000) < peak(1_000) * 1.2
     finally:
         texts.REMEMBERED = remembered
@@ -522,7 +567,9 @@ def test_prune(world, head):
     assert (last.kind, last.actor, last.why) == ("pruned", "person:ann", "they asked for it")
     verdict = audited(world, head.run)
     assert verdict.ok
-    assert verdict.unseen == ("what the texts of this run said: they were pruned, their digests are left",)
+    assert verdict.unseen == (
+        "what the texts of this run said, its settings among them: they were pruned, their digests are left",
+    )
 
 
 def test_pruned_followup(world, head):

@@ -11,7 +11,14 @@ from steersman.runtime.live import load
 from steersman.testing import FakeAgent, fake_config, said
 from steersman.testing.clock import START
 
-GOOD = {"decision": "approve", "must_fix": [], "nice_to_have": [], "tests": [], "security": []}
+GOOD = {
+    "decision": "approve",
+    "summary": "read",
+    "must_fix": [],
+    "nice_to_have": [],
+    "tests": [],
+    "security": [],
+}
 PLAN = {"test_plan": "all of it", "commands": [["true"]], "expected_results": ["ok"]}
 
 

@@ -31,7 +31,7 @@ def config(**more):
 
 
 def test_after_an_attempt_that_edited(tmp_path):
-    """The coder breaks down half-way; its next attempt gets a clean tree, set up, and the checks pass there."""
+    """The coder breaks down half-way; its next attempt gets a clean tree, set up, and so do the checks."""
     ready = set()
 
     def answer(request):
@@ -54,17 +54,17 @@ def test_after_an_attempt_that_edited(tmp_path):
         return await drive
 
     head = asyncio.run(play())
-    assert (head.outcome, len(ready)) == ("approved", 2)
+    assert (head.outcome, len(ready)) == ("approved", 4)
 
 
 def test_a_tree_that_serves_is_not_set_up_again(tmp_path):
-    """Setup runs once where nothing had to be made anew."""
+    """Setup runs once for the agents, and once for each set of checks: no agent has worked in their trees."""
     ready = set()
     commands = ScriptedCommands(judge(ready), allow=(("true",),))
     world = world_of(tmp_path, agent=FakeAgent(crew), commands=commands)
     head = played(world, "roundtable", config(), mode="implementation")
     assert head.outcome == "approved"
-    assert [argv for _, argv in commands.ran].count(SETUP) == 1
+    assert [argv for _, argv in commands.ran].count(SETUP) == 3
 
 
 def test_a_proposal_needs_no_setup(tmp_path):

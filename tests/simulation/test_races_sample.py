@@ -34,4 +34,4 @@ def test_the_installed_command_is_killed():
     with sea("kill") as folder:
         told = kill.voyage(folder / "ship", [0.1])
     assert (told["outcome"], told["alive"], told["verified"]) == ("done: approved", [], True)
-    assert (told["kills"], told["again"], told["transitions"]) == (1, 1, 17)
+    assert (told["kills"], told["again"], told["transitions"]) == (1, 1, 18)

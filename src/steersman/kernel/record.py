@@ -50,7 +50,6 @@ def create(
     parent: str = "",
     title: str = "",
     epoch: int = 0,
-    budget: dict[str, int] | None = None,
 ) -> Advance:
     """A new run: its creation row, and whatever the machine computes from there."""
     _fits(m, context)
@@ -71,7 +70,7 @@ def create(
         to=taken.to,
         counts=taken.counts,
         planned=items(m, run, 1, 1, taken.planned, meta),
-        spent=budget or {},
+        why=meta.why,
         epoch=epoch,
         definition=m.digest,
         machine=m.name,
@@ -83,7 +82,7 @@ def create(
     )
     stored = sealed(entry)
     snapshot = applied(None, entry, stored.hash, taken.context, taken.tally)
-    return onward(m, [stored], snapshot, meta)
+    return onward(m, [stored], snapshot, structs.replace(meta, why=""))  # said once
 
 
 def _fits(m: Machine, context: Any) -> None:

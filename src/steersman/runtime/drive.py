@@ -1,46 +1,25 @@
 """Drives runs: claim → load → perform → append, until parked or ended.
 
-One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Effects run beside
-each other; what they bring back is taken by one loop per run, in order. Parked runs hold no memory and no thread.
+One driver per run, held by a lock that dies with its process and fenced by an epoch in the store. Parked runs hold no
+memory and no thread.
 """
 
 import asyncio
-import contextlib
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-from msgspec import structs
-
-from steersman.errors import JournalError, StaleError, SteersmanError, StoreFull, UserError
-from steersman.judges.text import clip, printable
-from steersman.kernel.build import definition
-from steersman.kernel.canonical import canonical
-from steersman.kernel.definition import ChildEnded, TimerDue
-from steersman.kernel.record import Advance, Meta, late, note
-from steersman.kernel.snapshot import Item
-from steersman.kernel.tape import Retry, Sealed
+from steersman.errors import StaleError
+from steersman.kernel.tape import Sealed
 from steersman.ports.journal import Head
-from steersman.runtime import inbox
-from steersman.runtime.budget import settle
-from steersman.runtime.call import Again, Call
 from steersman.runtime.live import Live, load
-from steersman.runtime.moves import Moves, untapeable
-from steersman.runtime.performers import PERFORMERS
+from steersman.runtime.passage import Busy, Passage
 from steersman.runtime.world import World
 
-POLL = 0.2  # seconds between looks at the store for what other processes have written
-STALL_MS = 900_000  # nothing on tape for this long while something is under way: people are told, once
+__all__ = ["Busy", "Driver", "Watch"]
+
 PATIENCE_MS = 120_000  # a wait up to this long is sat out, a longer one parks the run
 
 Watch = Callable[[Live, Sequence[Sealed]], None]
-
-
-class Busy(UserError):  # noqa: N818  a state of the run, not an action that failed
-    """Somebody else drives this run."""
-
-    exit_code = 4
 
 
 class Driver:
@@ -57,7 +36,7 @@ class Driver:
         self.world, self.kind, self.patience_ms = world, kind, patience_ms
         self.stopping = False
         self._watch = watch
-        self._active: dict[str, _Drive] = {}
+        self._active: dict[str, Passage] = {}
         self._ears: Any = None
 
     async def drive(
@@ -69,7 +48,7 @@ class Driver:
             owner = self.world.locks.owner(run) or "another process"
             raise Busy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
         try:
-            drive = _Drive(self, live or load(self.world, run))
+            drive = Passage(self, live or load(self.world, run))
             self._enter(drive)
             try:
                 if live is None:
@@ -94,13 +73,13 @@ class Driver:
         if self.world.journal.pending(parent) and self.world.locks.owner(parent) is None:
             await self.drive(parent)
 
-    def _enter(self, drive: "_Drive") -> None:
+    def _enter(self, drive: Passage) -> None:
         if not self._active:
             self._listen()
         self._active[drive.live.run] = drive
         self._grouped()
 
-    def _leave(self, drive: "_Drive") -> None:
+    def _leave(self, drive: Passage) -> None:
         self._active.pop(drive.live.run, None)
         self._grouped()
         if not self._active and self._ears is not None:
@@ -141,354 +120,3 @@ def _over(live: Live, entries: Sequence[Sealed]) -> bool:
     s = live.snapshot
     done = s.ended or (s.state in live.machine.settled and not s.items)
     return bool(done) or any(e.entry.kind == "sealed" for e in entries)
-
-
-class _Drive:
-    """One run under way."""
-
-    def __init__(self, driver: Driver, live: Live) -> None:
-        self.driver, self.live, self.world = driver, live, driver.world
-        self.moves = Moves(driver.world, live)
-        self.wake = asyncio.Event()
-        self.lost = False  # somebody else owns the run: what works for it now is not ours to stop
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
-        self._ending: set[asyncio.Task[None]] = set()  # children that were called off
-        self._arrived: deque[Callable[[], Any]] = deque()  # what tasks bring back, to be taken in order
-        self._alerted = 0  # the entry after which nothing had happened for too long
-        live.watch = driver.changed
-
-    # ── beginning and end ───────────────────────────────────────────────────────────────────────────────────────────
-
-    async def claim(self) -> None:
-        """Takes the run over: leftovers of the last owner are stopped, its begun effects are marked as begun again.
-
-        The fence comes first: an owner that still lives must not record what it is stopped for as a failure.
-        """
-        before = self.live.snapshot
-        # Under another definition the run is taken over at once: nothing may be appended that the tape cannot explain.
-        needed = self._needed() or before.definition != self.live.machine.digest
-        if needed:
-            await self._fence()
-        await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
-        if not needed:
-            return
-        await inbox.take(
-            self.moves
-        )  # what a person has said meanwhile comes first: an abort begins nothing anew
-        if before.epoch:  # else nobody has driven it before
-            begun = [i for i, item in before.items.items() if not item.held and i in self.live.snapshot.items]
-            await self._begin_again(begun)
-
-    async def _fence(self) -> None:
-        """From here on the last owner's writes are void."""
-        m, s = self.live.machine, self.live.snapshot
-        moved: dict[str, Any] = {}
-        if s.definition != m.digest:
-            moved = {
-                "definition": m.digest,
-                "context": msgspec.to_builtins(s.context),
-                "context_version": m.context_version,
-            }
-        stored, after = note(
-            s, Meta(self._now()), "claimed", epoch=s.epoch + 1, why=self.driver.kind, **moved
-        )
-        after.context = s.context
-        await self.live.append(Advance((stored,), after), definition=(m.digest, canonical(definition(m))))
-
-    async def _begin_again(self, begun: list[str]) -> None:
-        """Marks the effects that the last owner may have begun: they may run twice."""
-        entries, after = [], self.live.snapshot
-        for item in [after.items[i] for i in begun]:
-            if item.kind != "effect" or item.held or item.due is not None:
-                continue
-            again = structs.replace(item, starts=item.starts + 1)
-            meta = Meta(self._now(), cause=item.id, retry=Retry(item.starts, "interrupted"))
-            stored, after = note(after, meta, "effect_started", held=(again,))
-            entries.append(stored)
-        if entries:
-            await self.moves.append(Advance(tuple(entries), after))
-
-    def _needed(self) -> bool:
-        if self.world.journal.pending(self.live.run):
-            return True
-        soon = self._now() + self.driver.patience_ms
-        items = self.live.snapshot.items.values()
-        return any(
-            i.due <= soon if i.due is not None else i.kind in ("effect", "child") and not i.held
-            for i in items
-        )
-
-    async def close(self) -> None:
-        """Stops what this drive has started and waits until it is gone."""
-        tasks = [*self._tasks.values(), *self._leaving, *self._ending]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if tasks and not self.lost and self._still_ours():
-            await asyncio.to_thread(self.world.processes.stop_tree, f"{self.live.run}:", 2.0)
-
-    def _still_ours(self) -> bool:
-        """Nobody has taken the run over: what works for it is ours to stop, also when the store cannot be asked."""
-        try:
-            head = self.world.journal.head(self.live.run)
-        except JournalError:
-            return True
-        return head is None or head.epoch == self.live.stored[1]
-
-    # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def loop(self) -> Head:
-        """Takes what comes, starts what is planned, until there is nothing to wait for here."""
-        while not self.driver.stopping:
-            while self._arrived:
-                await self._arrived.popleft()()
-            await inbox.take(self.moves)
-            await self._take_due()
-            await self._alert()
-            self._stop_left()
-            self._call_off()
-            self._start()
-            if not self._arrived:
-                if not self._tasks and not self._ending and self._soon() is None:
-                    break
-                await self._wait()
-        return self.live.head()
-
-    def _soon(self) -> int | None:
-        """Milliseconds until something is due that is worth sitting out."""
-        now = self._now()
-        waits = [
-            i.due - now for i in self.live.snapshot.items.values() if i.due is not None and not _silent(i)
-        ]
-        return min((max(w, 1) for w in waits if w <= self.driver.patience_ms), default=None)
-
-    async def _wait(self) -> None:
-        soon = self._soon()
-        timeout = POLL if soon is None else min(POLL, soon / 1000)
-        alarm = asyncio.get_running_loop().call_later(timeout, self.wake.set)
-        await self.wake.wait()
-        self.wake.clear()
-        alarm.cancel()
-
-    def _start(self) -> None:
-        now = self._now()
-        for item in self.live.snapshot.items.values():
-            if item.id in self._tasks:
-                continue
-            if item.kind == "effect" and not item.held and item.due is None:
-                self._tasks[item.id] = asyncio.create_task(self._perform(item))
-            elif item.kind == "child" and self._child_can_go(item, now):
-                self._tasks[item.id] = asyncio.create_task(self._drive_child(item))
-
-    def _stop_left(self) -> None:
-        """Cancels what belongs to a state that was left, unless it outlives it."""
-        for item_id in [i for i in self._tasks if i not in self.live.snapshot.items]:
-            task = self._tasks.pop(item_id)
-            task.cancel()
-            self._leaving.add(task)
-
-    def _bring(self, taken: Callable[[], Any]) -> None:
-        self._arrived.append(taken)
-        self.wake.set()
-
-    # ── effects ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _perform(self, item: Item) -> None:
-        job = self.live.machine.jobs[item.job]
-        performer = self.world.performers.get(job.does) or PERFORMERS.get(job.does)
-        started = self.world.clock.ticks()
-        try:
-            if performer is None:
-                raise UserError(f"nothing here performs {job.does!r}")  # noqa: TRY301  told like any failure of the effect
-            result = await performer(self._call(item))
-        except Exception as error:
-            result = error
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            result = RuntimeError(f"it was cancelled from within: {error!r}")
-        took = self.world.clock.ticks() - started
-        self._bring(lambda: self._finish(item, result, took))
-
-    def _call(self, item: Item) -> Call:
-        async def part(key: str, facts: Any) -> None:
-            kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._bring(lambda: self._part(item.id, key, facts, kept))
-            await kept
-
-        return Call(
-            self.world,
-            self.live.run,
-            self.live.machine.name,
-            item,
-            self.live.config,
-            self.live.payloads,
-            part,
-        )
-
-    async def _part(self, item_id: str, key: str, facts: Any, kept: "asyncio.Future[None]") -> None:
-        item = self.live.snapshot.items.get(item_id)
-        problem = untapeable(facts)
-        if item is not None and problem is None:
-            more = structs.replace(item, parts={**item.parts, key: facts})
-            await self.moves.note(Meta(self._now(), cause=item_id), "part_finished", held=(more,), data=facts)
-        if kept.done():
-            return  # its effect was stopped meanwhile
-        if problem is not None:
-            kept.set_exception(ValueError(f"part {key}: {problem}"))
-        else:
-            kept.set_result(None)
-
-    async def _finish(self, item: Item, result: Any, took: int) -> None:
-        self._tasks.pop(item.id, None)
-        current = self.live.snapshot.items.get(item.id)
-        if isinstance(result, JournalError):
-            raise result
-        if isinstance(result, Again):
-            if current is not None:
-                await self._again(current, result, took)
-            return
-        facts = self.moves.sound(item, result)
-        spent = _spent(facts, took)
-        closes = (item.id,) if current is not None else ()
-        meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent, _retried(item))
-        if current is None:
-            await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, spent))
-        else:
-            await self.moves.event(current, facts, meta, settle(self.live, spent))
-
-    async def _again(self, item: Item, again: Again, took: int) -> None:
-        """A further attempt, recorded with its reason before it begins."""
-        due = self._now() + again.after_ms if again.after_ms else None
-        more = structs.replace(
-            item, attempt=item.attempt + 1, due=due, retry=again.reason, hint=again.hint_ref
-        )
-        spent = {**(again.spent or {}), "ms": took // 1000}
-        meta = Meta(
-            self._now(), cause=item.id, took=took, spent=spent, retry=Retry(item.attempt, again.reason)
-        )
-        kind = "timer_set" if due is not None else "effect_started"
-        await self.moves.note(meta, kind, spends=settle(self.live, spent), held=(more,))
-
-    # ── time ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _take_due(self) -> None:
-        now = self._now()
-        for item in list(self.live.snapshot.items.values()):
-            if item.due is None or item.due > now or item.id not in self.live.snapshot.items:
-                continue
-            if item.kind == "timer":
-                await self.moves.event(item, TimerDue(item.due), Meta(now, cause=item.id, closes=(item.id,)))
-            elif item.kind == "effect":
-                await self.moves.note(
-                    Meta(now, cause=item.id), "timer_fired", held=(structs.replace(item, due=None),)
-                )
-            elif not _silent(item):
-                self._time_out(item, now)
-                await inbox.take(self.moves)
-
-    async def _alert(self) -> None:
-        """A run without progress says so on tape; `why` and `runs` show it."""
-        quiet = self._now() - self.live.snapshot.at
-        if self._tasks and quiet > STALL_MS and self._alerted != self.live.snapshot.seq:
-            under_way = ", ".join(
-                sorted(i.key for i in self.live.snapshot.items.values() if i.id in self._tasks)
-            )
-            await self.moves.note(
-                Meta(self._now()), "note", why=f"no progress for {quiet // 60_000} minutes: {under_way}"
-            )
-            self._alerted = self.live.snapshot.seq
-
-    def _time_out(self, item: Item, now: int) -> None:
-        """A gate's deadline gives its default, which is never approval; somebody quicker has answered it already."""
-        digest = item.input["digest"]
-        body = {"choice": item.input["default"], "person": "", "digest": digest, "timed_out": True}
-        self.world.journal.answer(item.id, digest, body, now)
-
-    # ── children ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _child_can_go(self, item: Item, now: int) -> bool:
-        """A child that is not there yet, or that would move if somebody drove it."""
-        run = item.id.replace(":", ".")
-        head = self.world.journal.head(run)
-        if head is None:
-            return True
-        due = head.due is not None and head.due <= now + self.driver.patience_ms
-        moves = head.status == "working" or due or bool(self.world.journal.pending(run))
-        return moves and self.world.locks.owner(run) is None
-
-    async def _drive_child(self, item: Item) -> None:
-        from steersman.runtime.start import start_child  # start needs the runtime's other half
-
-        try:
-            await self.driver.drive(await start_child(self.world, self.live, item))
-        except (StaleError, Busy):
-            await asyncio.sleep(POLL)  # somebody else has it; its end comes through the inbox
-        except Exception as error:
-            failed = error
-            self._bring(lambda: self._child_back(item, failed))
-            return
-        self._bring(lambda: self._child_back(item, None))
-
-    async def _child_back(self, item: Item, failed: Exception | None) -> None:
-        """A child that cannot be driven at all has ended for its parent, which goes on; store trouble stops both."""
-        self._tasks.pop(item.id, None)
-        if isinstance(failed, StoreFull):
-            raise failed
-        if failed is not None and item.id in self.live.snapshot.items:
-            meta = Meta(self._now(), cause=item.id, closes=(item.id,), why=clip(printable(str(failed)), 200))
-            await self.moves.event(item, ChildEnded(item.id.replace(":", "."), "broken"), meta)
-
-    def _call_off(self) -> None:
-        """Children that were told to stop are driven there, also those whose job is over with the state it belonged to."""
-        for run in self.moves.called_off:
-            task = asyncio.create_task(self._end_child(run, set(self._leaving)))
-            self._ending.add(task)
-            task.add_done_callback(self._ended)
-        self.moves.called_off = set()
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._ending.discard(task)
-        self.wake.set()
-
-    async def _end_child(self, run: str, leaving: "set[asyncio.Task[None]]") -> None:
-        await asyncio.gather(*leaving, return_exceptions=True)
-        with contextlib.suppress(SteersmanError):  # somebody else drives it and takes it, or nobody ever can
-            await self.driver.drive(run)
-
-    def _now(self) -> int:
-        return self.world.clock.now()
-
-
-def _silent(item: Item) -> bool:
-    """A gate whose deadline means nothing by itself: without a default, or with one that no silence can give."""
-    return item.kind == "gate" and item.input.get("default", "") in ("", "approve")
-
-
-def _retried(item: Item) -> Retry | None:
-    """How an event came about that its first attempt did not bring."""
-    if item.attempt > 1:
-        return Retry(item.attempt - 1, item.retry)
-    return Retry(item.starts - 1, "interrupted") if item.starts > 1 else None
-
-
-def _actor(item: Item, facts: Any) -> str:
-    provider = getattr(facts, "provider", "")
-    return (
-        f"agent:{item.input.get('role', item.job)}/{provider}/{getattr(facts, 'model', '')}"
-        if provider
-        else "steersman"
-    )
-
-
-def _spent(facts: Any, took: int) -> dict[str, int]:
-    """What an effect cost; an agent's unknown cost is counted as unknown, never as nothing."""
-    spent = {"ms": took // 1000}
-    if hasattr(facts, "micro_usd"):
-        known = {"tokens": facts.tokens, "micro_usd": facts.micro_usd}
-        spent |= {"turns": 1, **{k: v for k, v in known.items() if v is not None}}
-        if None in known.values():
-            spent["unknown"] = 1
-    return spent

@@ -30,8 +30,11 @@ _snapshot = msgspec.json.Decoder(Snapshot)
 class Payloads:
     """Outside text by name: redacted, stored under a keyed digest, equal texts once."""
 
-    def __init__(self, journal: Journal, root: str, key: bytes | None) -> None:
-        self._journal, self._root, self._key = journal, root, key
+    def __init__(
+        self, journal: Journal, root: str, key: bytes | None, known: Callable[[], tuple[str, ...]] = tuple
+    ) -> None:
+        """`known` are values to be hidden wherever they stand."""
+        self._journal, self._root, self._key, self._known = journal, root, key, known
         self._waiting: dict[str, bytes] = {}
 
     @property
@@ -45,11 +48,15 @@ class Payloads:
             return ""
         if self._key is None:
             raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
-        data = redact(text).encode("utf-8", "backslashreplace")
+        data = self.hide(text).encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
         if self._journal.payload(self._root, ref) is None:
             self._waiting[ref] = data
         return ref
+
+    def hide(self, text: str) -> str:
+        """The text as it would be kept, for whoever keeps only a part of it."""
+        return redact(text, self._known(), self._key or b"")
 
     def get(self, ref: str) -> str:
         """The text behind a name; empty for no name."""
@@ -120,7 +127,9 @@ class Live:
     ) -> None:
         self.world, self.machine, self.snapshot = world, m, snapshot
         self.title, self.created = title, created
-        self.payloads = Payloads(world.journal, snapshot.root, key)
+        self.payloads = Payloads(
+            world.journal, snapshot.root, key, lambda: world.secrets(self.config.redact.env)
+        )
         self.stored = (0, 0)  # seq and epoch in the store: the fence
         self.ancestors: tuple[str, ...] = ()
         self.together = False  # many runs at once: commit in groups
@@ -224,7 +233,7 @@ class Live:
 
 def head_of(m: Machine, s: Snapshot, title: str, created: int) -> Head:
     """What a listing shows of a run."""
-    due = min((i.due for i in s.items.values() if i.due is not None), default=None)
+    dues = [i.due for i in s.items.values() if i.due is not None]
     return Head(
         run=s.run,
         root=s.root,
@@ -240,7 +249,7 @@ def head_of(m: Machine, s: Snapshot, title: str, created: int) -> Head:
         epoch=s.epoch,
         created=created,
         at=s.at,
-        due=due,
+        due=min(dues) if dues else None,
     )
 
 
@@ -250,14 +259,12 @@ def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ..
     closed: list[str] = []
     for stored in advance.entries:
         entry = stored.entry
-        opened += [_gate(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
-        if entry.closed:
-            asked = {g.id for g in opened}
-            closed += [
-                c
-                for c in entry.closed
-                if c in asked or (c in before.items and before.items[c].kind == "gate")
-            ]
+        if entry.planned:
+            opened += [_gate(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
+        for c in entry.closed:
+            known = before.items.get(c)
+            if any(g.id == c for g in opened) if known is None else known.kind == "gate":
+                closed.append(c)
     return tuple(opened), tuple(closed)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from steersman.errors import SteersmanError
+from steersman.judges.text import printable_json
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry, read
+from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.runtime.live import Live, load
 from steersman.runtime.world import World
 from steersman.views.report import report
 from steersman.views.status import Status, Text, status_of
+from steersman.views.status import not_isolated as said
 
 CONTRACT_TEXTS = ("task", "followup", "core_plan", "reviewer_notes", "tester_notes")
 
@@ -50,6 +53,13 @@ def picture(world: World, run: str) -> Picture:
     return Picture(live, entries, shown, text)
 
 
+def not_isolated(world: World, run: str) -> str:
+    """Why nothing kept the agents of a run from approving, or nothing; only the entries that say so are read."""
+    told = NOT_ISOLATED.encode()
+    found = [said(read(body)) for _, body, _ in world.journal.rows(run) if told in body]
+    return next(filter(None, reversed(found)), "")
+
+
 def reading(live: Live) -> Text:
     """A getter for texts that says so where one was pruned."""
 
@@ -78,16 +88,25 @@ def write(world: World, run: str) -> list[str]:
 
 def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
     c = fields(p.snapshot.context)
-    yield "state.json", lambda: msgspec.json.format(msgspec.json.encode(p.status))
+    yield "state.json", lambda: _json(msgspec.json.encode(p.status))
     yield "report.md", lambda: markdown(p).encode()
-    yield "transcript.jsonl", lambda: b"".join(msgspec.json.encode(e) + b"\n" for e in p.entries)
+    yield "transcript.jsonl", lambda: b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in p.entries)
     yield "timeline.json", lambda: _timeline(p)
     if c.get("contract"):
         yield "discussion_contract.json", lambda: _contract(c, p.text)
     if c.get("patch_ref"):
         yield "code/diff.patch", lambda: p.text(c["patch_ref"]).encode()
     if c.get("results_ref"):
-        yield "test-results.json", lambda: msgspec.json.format(p.text(c["results_ref"])).encode()
+        yield "test-results.json", lambda: _json(p.text(c["results_ref"]).encode())
+
+
+def _json(document: bytes) -> bytes:
+    return _escaped(msgspec.json.format(document))
+
+
+def _escaped(document: bytes) -> bytes:
+    """People look at these files with `cat`."""
+    return printable_json(document.decode()).encode()
 
 
 def markdown(p: Picture) -> str:
@@ -98,7 +117,7 @@ def markdown(p: Picture) -> str:
 def _timeline(p: Picture) -> bytes:
     from steersman.views.timeline import timeline
 
-    return msgspec.json.format(msgspec.json.encode(list(timeline(p.entries, p.live.machine))))
+    return _json(msgspec.json.encode(list(timeline(p.entries, p.live.machine))))
 
 
 def _contract(c: dict[str, Any], text: Text) -> bytes:
@@ -106,4 +125,4 @@ def _contract(c: dict[str, Any], text: Text) -> bytes:
     bound = c["contract"]
     texts = {name: text(bound[name]) for name in CONTRACT_TEXTS if bound.get(name)}
     told = {"digest": c.get("contract_digest", ""), "contract": bound, "texts": texts}
-    return msgspec.json.format(msgspec.json.encode(told))
+    return _json(msgspec.json.encode(told))

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steersman.contracts.config import Config, Role
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.config import Budget, Config, Role
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.workspace import Base
 from steersman.kernel.canonical import digest_of
 from steersman.machines.roundtable import MACHINE
@@ -35,6 +35,9 @@ class NoTree:
 
     def base(self, ref: str | None) -> Base:  # noqa: ARG002  there is one
         return BASE
+
+    def remove(self, run: str) -> None:
+        """There is none to remove."""
 
 
 def calm_world(journal: Journal, *, seed: str = "0", large: int = 0, **instead: Any) -> World:
@@ -67,7 +70,7 @@ def crew(clock: FakeClock, large: int = 0) -> Mapping[str, Callable[[Call], Any]
         clock.forward(1_500)  # time passes while an agent works, and only then
         return _answer(call, large)
 
-    return {"agent": agent, "setup": _setup, "checks": _checks, "deliver": _deliver}
+    return {"agent": agent, "setup": _setup, "baseline": _baseline, "checks": _checks, "deliver": _deliver}
 
 
 def _answer(call: Call, large: int) -> AgentFacts:
@@ -99,6 +102,10 @@ async def _setup(call: Call) -> SetupFacts:
     return SetupFacts(ready=True, tree=BASE.tree, commit=call.given("commit"))
 
 
+async def _baseline(call: Call) -> BaselineFacts:
+    return BaselineFacts(tree=call.given("tree"), checks=1, failed=1, results_ref=call.payloads.put("[]"))
+
+
 async def _checks(call: Call) -> CheckFacts:
     if "unit" not in call.item.parts:
         await call.part("unit", {"verdict": "passed", "ref": call.payloads.put(f"ok {call.effect}")})
@@ -116,13 +123,15 @@ async def _deliver(call: Call) -> DeliveryFacts:
     )
 
 
-def voyage(world: World, followups: int = 1, title: str = "Mend the rudder") -> Head:
+def voyage(
+    world: World, followups: int = 1, title: str = "Mend the rudder", budget: Budget | None = None
+) -> Head:
     """A run from its proposal through approval to delivery, and as many follow-ups, each to its delivery."""
-    return asyncio.run(_voyage(Bridge(world), followups, title))
+    config = Config(roles={name: Role(agent="fake") for name in CREW}, budget=budget or Budget())
+    return asyncio.run(_voyage(Bridge(world), followups, title, config))
 
 
-async def _voyage(bridge: Bridge, followups: int, title: str) -> Head:
-    config = Config(roles={name: Role(agent="fake") for name in CREW})
+async def _voyage(bridge: Bridge, followups: int, title: str, config: Config) -> Head:
     driver, lock, live = await bridge.start(Order(MACHINE.name, title, PERSON, config))
     run = live.run
     await driver.drive(run, held=lock, live=live)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from steersman.judges.text import clip
+from steersman.judges.text import clip, one_line
 from steersman.ports.journal import Head
 from steersman.views.moments import span
 
@@ -19,7 +19,7 @@ def listing(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str
 
 def _row(h: Head, broken: dict[str, str], now: int) -> tuple[str, ...]:
     status = "broken" if h.run in broken else h.status
-    return (h.run, status, h.state, h.outcome or "–", span(now - h.at), clip(h.title, TITLE))
+    return (h.run, status, h.state, h.outcome or "–", span(now - h.at), clip(one_line(h.title), TITLE))
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -13,7 +13,7 @@ from steersman.adapters.sqlite.turns import PATIENCE, POLL
 from steersman.errors import JournalError, StoreBroken, StoreFull
 
 APPLICATION = 0x57EE5
-SCHEMA = 2
+SCHEMA = 3
 SMALLEST = 512  # bytes: no database has a smaller page
 PAGES = 1_000  # in the WAL before it is written back
 # The WAL is grown once and then recycled: a commit's sync has no metadata to write.
@@ -188,37 +188,57 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def told(path: str) -> Iterator[None]:
+class told:
     """SQLite's errors in our words, each with the next step."""
-    try:
-        yield
-    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
-        raise StoreBroken(
-            f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup"
-        ) from error
-    except apsw.FullError as error:
-        raise StoreFull(_full(path)) from error
-    except (
-        apsw.ReadOnlyError,
-        apsw.PermissionsError,
-        apsw.CantOpenError,
-        PermissionError,
-        apsw.AuthError,
-    ) as error:
-        raise StoreFull(
-            f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only"
-        ) from error
-    except (apsw.IOError, OSError) as error:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFull(_full(path)) from error
-        raise StoreFull(
-            f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`"
-        ) from error
-    except apsw.BusyError as error:
-        raise JournalError(
-            f"{path} was busy for {PATIENCE:.0f} s: another program holds it; see `steersman doctor`"
-        ) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None or (ours := in_our_words(self._path, error)) is None:
+            return
+        try:
+            raise ours from error
+        finally:
+            del ours, error  # no cycle: a store that nobody holds is closed at once
+
+
+def in_our_words(path: str, error: BaseException) -> JournalError | None:
+    """What an error of SQLite or the system means for the store; None for any other."""
+    match error:
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
+            return StoreBroken(
+                f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup"
+            )
+        case apsw.FullError():
+            return StoreFull(_full(path))
+        case (
+            apsw.ReadOnlyError()
+            | apsw.PermissionsError()
+            | apsw.CantOpenError()
+            | PermissionError()
+            | apsw.AuthError()
+        ):
+            return StoreFull(
+                f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only"
+            )
+        case apsw.IOError() | OSError():
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                return StoreFull(_full(path))
+            return StoreFull(
+                f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`"
+            )
+        case apsw.BusyError():
+            return JournalError(
+                f"{path} was busy for {PATIENCE:.0f} s: another program holds it; see `steersman doctor`"
+            )
+        case _:
+            return None
 
 
 def _full(path: str) -> str:

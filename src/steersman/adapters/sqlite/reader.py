@@ -64,7 +64,7 @@ class SqliteReader:
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         where = f"WHERE {OPEN}" if unfinished else ""
         sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"  # noqa: S608  constants
-        return [_head(row) for row in self._query(sql, (limit,))]
+        return self._heads(sql, (limit,))
 
     def matching(self, prefix: str) -> list[str]:
         sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
@@ -76,15 +76,15 @@ class SqliteReader:
 
     def children(self, run: str) -> list[Head]:
         sql = f"SELECT {COLUMNS} FROM head WHERE parent=? ORDER BY created, run"  # noqa: S608  a constant
-        return [_head(row) for row in self._query(sql, (run,))] if run else []
+        return self._heads(sql, (run,)) if run else []
 
     def tree(self, root: str) -> list[Head]:
         sql = f"SELECT {COLUMNS} FROM head WHERE root=? ORDER BY created, run"  # noqa: S608  a constant
-        return [_head(row) for row in self._query(sql, (root,))]
+        return self._heads(sql, (root,))
 
     def due(self, now: int) -> list[Head]:
         sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due, run LIMIT 1000"  # noqa: S608  a constant
-        return [_head(row) for row in self._query(sql, (now,))]
+        return self._heads(sql, (now,))
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         sql = "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq LIMIT ?"
@@ -133,6 +133,14 @@ class SqliteReader:
         sql = "SELECT name, spent, reserved, bound FROM budget WHERE run=? ORDER BY name"
         return [BudgetRow(*row) for row in self._query(sql, (run,))]
 
+    def _heads(self, sql: str, values: tuple[Any, ...]) -> list[Head]:
+        with self._lock, told(self.path):  # each row is gone when the next one comes: nothing to collect
+            return [_head(row) for row in self._reader.execute(sql, values)]
+
+    def query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Rows of tables that stand beside the tapes in the same file."""
+        return self._query(sql, values)
+
     def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._lock, told(self.path):
             return self._reader.execute(sql, values).fetchall()
@@ -163,7 +171,41 @@ class SqliteReader:
 
 
 def _head(row: tuple[Any, ...]) -> Head:
-    return Head(*row[:10], _hex(row[10]), *row[11:])
+    (
+        run,
+        root,
+        parent,
+        machine,
+        definition,
+        title,
+        state,
+        status,
+        outcome,
+        seq,
+        hash_,
+        epoch,
+        created,
+        at,
+        due,
+    ) = row
+    hex_ = hash_.hex() if hash_.__class__ is bytes else repr(hash_)
+    return Head(
+        run,
+        root,
+        parent,
+        machine,
+        definition,
+        title,
+        state,
+        status,
+        outcome,
+        seq,
+        hex_,
+        epoch,
+        created,
+        at,
+        due,
+    )
 
 
 def _gate(body: bytes, digest: str, answer: str, person: str) -> Gate:

@@ -1,14 +1,13 @@
 """The SQLite store: one commit per step, a fence per item, group commit for many at once."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
 
-from steersman.adapters.sqlite.connection import identity, open_store, told
+from steersman.adapters.sqlite.connection import identity, in_our_words, open_store, told
 from steersman.adapters.sqlite.reader import SqliteReader
 from steersman.adapters.sqlite.turns import Turns
 from steersman.adapters.sqlite.writer import GroupWriter
@@ -31,6 +30,27 @@ UPDATE_HEAD = (
     "UPDATE head SET definition=?, state=?, status=?, outcome=?, seq=?, hash=?, epoch=?, at=?, due=? "
     "WHERE run=? AND seq=? AND epoch=?"
 )
+
+
+class _Transaction:
+    """All of it or nothing; afterwards whoever waits has a turn. A class: a step has no time for a generator."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: "SqliteJournal") -> None:
+        self._store = store
+
+    def __enter__(self) -> None:
+        self._store._enter()  # noqa: SLF001  one thing in two parts
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        failed = self._store._leave(error)  # noqa: SLF001  one thing in two parts
+        if failed is None or failed is error:
+            return
+        try:
+            raise failed
+        finally:
+            del failed, error  # no cycle: a store that nobody holds is closed at once
 
 
 class SqliteJournal(SqliteReader):
@@ -93,24 +113,60 @@ class SqliteJournal(SqliteReader):
             raise
         self._write.execute("RELEASE item")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of it or nothing; afterwards whoever waits has a turn."""
-        with self._lock:
+    def writing(self) -> "_Transaction":
+        """A transaction for tables that stand beside the tapes in the same file."""
+        return _Transaction(self)
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """What such a transaction writes through."""
+        return self._write
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self)
+
+    def _enter(self) -> None:
+        self._lock.acquire()
+        try:
+            with told(self.path):
+                self._begin()
+        except BaseException as error:
+            self._lock.release()
+            self._remember(error)
+            raise
+
+    def _leave(self, error: BaseException | None) -> BaseException | None:
+        """Commits, or undoes what an error has interrupted; what is to be raised."""
+        try:
+            if error is not None:
+                return self._undone(error)
             try:
-                with told(self.path):
-                    self._begin()
-                    try:
-                        yield
-                        self._write.execute("COMMIT")
-                    except BaseException:
-                        self._undo()
-                        raise
-            except StoreFull as error:
-                if isinstance(error.__cause__, apsw.IOError):
-                    self._failed = str(error)  # a failed sync is never retried: what it covered is unknown
-                raise
+                self._write.execute("COMMIT")
+            except BaseException as failed:
+                return self._undone(failed)
             self._turns.ended()
+            return None
+        finally:
+            self._lock.release()
+
+    def _undone(self, error: BaseException) -> BaseException:
+        """Nothing of it stays; the error in our words."""
+        try:
+            if self._write.in_transaction:
+                self._write.execute("ROLLBACK")
+        except apsw.Error as worse:
+            error = worse.with_traceback(None)
+        ours = in_our_words(self.path, error)
+        if ours is None:
+            return error
+        ours.__cause__ = error
+        self._remember(ours)
+        return ours
+
+    def _remember(self, error: BaseException) -> None:
+        """A failed sync is never retried: what it covered is unknown."""
+        if isinstance(error, StoreFull) and isinstance(error.__cause__, apsw.IOError):
+            self._failed = str(error)
 
     def _begin(self) -> None:
         if self._failed:
@@ -126,10 +182,6 @@ class SqliteJournal(SqliteReader):
             self._turns.waited()
             raise
         self._turns.began()
-
-    def _undo(self) -> None:
-        if self._write.in_transaction:
-            self._write.execute("ROLLBACK")
 
     def _put(self, b: Batch) -> None:
         h = b.head

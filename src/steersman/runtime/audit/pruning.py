@@ -1,14 +1,16 @@
 """Dropping the texts of a run tree that is over: prompts, replies, output, diffs, and the key that names them.
 
-Hashes, entries and state stay; what the texts said cannot be had back, and nobody can go on with such a run.
+Their working trees go too. Hashes, entries and state stay; what the texts said cannot be had back, and nobody can go on with such a run.
 """
 
 import msgspec
 
+from steersman.contracts.config import Config
 from steersman.errors import UserError
 from steersman.kernel.record import Meta, note
 from steersman.ports.journal import Batch, Head
 from steersman.ports.ownership import Held
+from steersman.runtime import words
 from steersman.runtime.live import head_of, load
 from steersman.runtime.world import World
 
@@ -32,7 +34,8 @@ def prune(world: World, run: str, person: str, reason: str = "") -> Pruned:
     locks: list[Held] = []
     try:
         tree = _held(world, head.root, locks)
-        return _drop(world, head.root, tree, Meta(world.clock.now(), f"person:{person}", why=reason))
+        why = words.reason(world, run, reason)
+        return _drop(world, head.root, tree, Meta(world.clock.now(), f"person:{person}", why=why))
     finally:
         for lock in locks:
             lock.release()
@@ -69,6 +72,9 @@ def _drop(world: World, root: str, tree: list[Head], meta: Meta) -> Pruned:
         entries=((after.seq, stored.body, stored.hash),),
     )
     world.journal.prune(batch, root)
+    workspace = world.workspace(Config())
+    for name in runs:  # working trees are texts too, with what was copied into them
+        workspace.remove(name)
     if world.sealed is not None:
         world.sealed(root, after.seq, stored.hash, after.at)
     return Pruned(root, after.seq, count, runs)

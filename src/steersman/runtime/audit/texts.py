@@ -91,7 +91,7 @@ class Texts:
         """What is not there is a finding, unless the tape says that it was pruned."""
         if pruned:
             self._found.unseen.append(
-                "what the texts of this run said: they were pruned, their digests are left"
+                "what the texts of this run said, its settings among them: they were pruned, their digests are left"
             )
             return
         for seq, ref in self.gone.items():

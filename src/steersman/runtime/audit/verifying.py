@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from steersman.contracts.config import Config
 from steersman.errors import UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical, digest
@@ -16,17 +17,19 @@ from steersman.kernel.replay import Bad, Row, applied, chain
 from steersman.kernel.snapshot import Snapshot, state_hash
 from steersman.kernel.tape import Entry, read
 from steersman.ports.anchors import Kept
-from steersman.ports.journal import Head, Journal
+from steersman.ports.journal import UNFINISHED, BudgetRow, Head, Journal
 from steersman.runtime.audit.anchoring import Vouched, kept_anchors
+from steersman.runtime.audit.budgets import Spent, compare_budget
 from steersman.runtime.audit.gates import compare_gates
 from steersman.runtime.audit.heads import compare_head
 from steersman.runtime.audit.texts import Texts
 from steersman.runtime.audit.verdict import Findings, Verdict
+from steersman.runtime.budget import limits
 from steersman.runtime.world import World
 
 TRIES = 3  # a run that moves while it is read may look torn once
 UNANCHORED = (
-    "entries cut off the end with the head row rewritten to fit: no anchor says how long the tape was",
+    "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
     "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
 )
 
@@ -56,6 +59,7 @@ class _Audit:
         self.found = Findings()
         self.vouched = Vouched(anchors)
         self.texts: Texts | None = None
+        self.spent = Spent()
         self.first = ("", 0)  # title and time of the creation
         self.pruned = False
         self.moved = False
@@ -120,6 +124,8 @@ class _Audit:
                 self._prev = entry.prev
                 if entry.kind != "transition":
                     self._beside(snapshot, entry)
+                if entry.spent or entry.kind == "gate_answered":
+                    self.spent.see(entry)
                 if self.texts is not None:
                     self.texts.see(self._row[1], entry)
                 self.vouched.see(entry.seq, hash_, self.found)
@@ -192,12 +198,19 @@ class _Audit:
     def _ends(self, head: Head | None, last: Snapshot, kept: Any) -> None:
         gates = self.found.read("a gate row", lambda: self.journal.gates(self.run))
         said = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
+        children = self._children()
+        rows = self._budget(self.run)
+        of_children = [self._budget(c.run) for c in children]
         now = self.found.read("the head row", lambda: self.journal.head(self.run))  # after what moves with it
-        self.moved = now != head
+        self.moved = now != head or children != self._children()
         if self.moved:
-            self.found.unseen.append("whether its gates fit: it moved on while it was read")
-        elif gates is not None and said is not None:
-            compare_gates(last, gates, said, self.found)
+            self.found.unseen.append("whether its gates and budget fit: it moved on while it was read")
+        else:
+            if gates is not None and said is not None:
+                compare_gates(last, gates, said, self.found)
+            idle = not last.items and all(c.status not in UNFINISHED for c in children)
+            bound = self._limits(last, bool(children))
+            compare_budget(rows, self.spent, of_children, bound, idle=idle, found=self.found)
         if head is not None:
             self._head(head, last)
         else:
@@ -211,6 +224,27 @@ class _Audit:
             if last.root == self.run:
                 self.texts.rest()
             self.texts.settle(bool(self.texts.missing) and self._pruned(last.root))
+
+    def _children(self) -> list[Head]:
+        return self.found.read("a head row", lambda: self.journal.children(self.run)) or []
+
+    def _budget(self, run: str) -> list[BudgetRow]:
+        return self.found.read("a budget row", lambda: self.journal.budget(run)) or []
+
+    def _limits(self, last: Snapshot, children: bool) -> dict[str, int] | None:
+        """The limits that the run began with: a child has none of its own, and a child may raise its parent's."""
+        if last.parent:
+            return {}
+        ref = last.context.get("config_ref", "") if isinstance(last.context, dict) else ""
+        data = self.found.read("the settings", lambda: self.journal.payload(last.root, ref)) if ref else b"{}"
+        if children:
+            self.found.unseen.append("its budget's limits: its children may have raised them")
+        if children or data is None:
+            return None
+        try:
+            return limits(msgspec.json.decode(data, type=Config))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None  # the payload's name has told already that it was changed
 
     def _head(self, head: Head, last: Snapshot) -> None:
         """The head row, and whether the tape ends where it says; its hash tells which of the two is wrong."""
