@@ -58,7 +58,9 @@ def answer(request):
         case "reviewer", "implementation":
             strict = {"decision": "changes_requested", "must_fix": ["remove the comment"]}
             verdict = strict if request.round == 1 else {"decision": "approve", "must_fix": []}
-            return said(request, {**verdict, "nice_to_have": [], "tests": [], "security": []})
+            return said(
+                request, {**verdict, "summary": "read", "nice_to_have": [], "tests": [], "security": []}
+            )
         case "tester", "implementation":
             return said(
                 request, {"test_plan": "run them", "commands": [["true"]], "expected_results": ["ok"]}

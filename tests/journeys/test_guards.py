@@ -80,6 +80,40 @@ REDELIVERED = story(
         {"do": "send", "event": "delivery_requested"},
     ],
 )
+TAKEN_BACK = story(deliver="merge", then=[{"do": "answer", "choice": "approve"}, {"do": "revert"}])
+TOUCHING = story(
+    max_iterations=1,
+    crew=crew(
+        coder=[
+            {"mode": "proposal", "say": "I will."},
+            {
+                "mode": "implementation",
+                "say": "done",
+                "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "conftest.py", "text": "x = 1\n"}],
+            },
+        ]
+    ),
+    then=[{"do": "answer", "choice": "approve"}],
+)
+REFUSED = changed(TOUCHING, "then", 0, "choice", to="reject")
+CONFTEST = ("crew", "coder", 1, "edit", 1, "write")
+LOUD = changed(PLAIN, "crew", "coder", 1, "edit", 0, "text", to="print('1 failed')\n" + RIGHT)
+SAME_FINDING = story(
+    max_iterations=4,
+    rules={"same_finding": 2},
+    crew=crew(
+        coder=[
+            {
+                "mode": "implementation",
+                "round": str(n),
+                "edit": [{"append": "calc.py", "text": f"# {n}\n"}],
+                "say": "a",
+            }
+            for n in range(1, 5)
+        ],
+        reviewer=[{"mode": "implementation", "reply": CHANGES}],
+    ),
+)
 CODER_TEXT = ("crew", "coder", 1, "edit", 0, "text")
 REVIEW = ("crew", "reviewer", 1, "reply")
 COMMANDS = ("crew", "tester", 1, "reply", "commands")
@@ -96,6 +130,11 @@ FAILS: Row = ("test", "tests_failed", "iterate")
 GRANTED: Row = ("finalize", "merge_granted", "finalize")
 DECLINES: Row = ("finalize", "merge_declined", "finalize")
 NOT_READY: Row = ("plan", "setup_failed", "finalize")
+MEASURED: Row = ("plan", "baseline_recorded", "plan")
+ASKS: Row = ("test", "evidence_questioned", "test")
+ACCEPTED: Row = ("test", "evidence_accepted", "test")
+DECLINED_EVIDENCE: Row = ("test", "evidence_declined", "iterate")
+CANCELED: Row = ("test", "aborted_by_operator", "finalize")
 
 CASES = (
     Case("proposal_mode", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), DRAFTS, CONFIRMED),
@@ -119,11 +158,23 @@ CASES = (
     Case("failed", changed(PLAIN, *CODER_TEXT, to="def add(a, b):\n    return 0\n"), PLAIN, FAILS, PASSES),
     Case("blocked", changed(PLAIN, *COMMANDS, to=[["rm", "-rf", "x"]]), PLAIN, ("test", "tester_command_blocked", "finalize"), PASSES),
     Case("passed", TWO_CHECKS, changed(TWO_CHECKS, "checks", "unit", to=["true"]), PASSES, FAILS),
+    Case("to_measure", READY, UNREADY, MEASURED, NOT_READY),
+    Case("touches", REFUSED, changed(REFUSED, *CONFTEST, to="notes.txt"), ASKS, PASSES),
+    Case("touched", REFUSED, changed(REFUSED, *CONFTEST, to="notes.txt"), ASKS, PASSES),
+    Case("doubted", LOUD, PLAIN, ASKS, PASSES),
+    Case("questioned", REFUSED, changed(REFUSED, *CONFTEST, to="notes.txt"), CANCELED, PASSES),
+    Case("accepts", TOUCHING, changed(TOUCHING, "then", 0, "choice", to="rework"), ACCEPTED, DECLINED_EVIDENCE),
+    Case("seen", TOUCHING, REFUSED, PASSES, CANCELED),
+    Case("stands", TOUCHING, changed(TOUCHING, "then", 0, "choice", to="rework"), PASSES, DECLINED_EVIDENCE),
+    Case("unproven", changed(TWO_CHECKS, "checks", "unit", to=["true"]), TWO_CHECKS, FAILS, PASSES),
+    Case("stuck", SAME_FINDING, changed(SAME_FINDING, "rules", "same_finding", to=9), ("iterate", "finding_unresolved", "finalize"), ("iterate", "max_iterations_reached", "finalize")),
     Case("repeated", FAILS_TWICE, changed(FAILS_TWICE, "rules", "repeated_failure", to="same_failure"), ("test", "repeated_test_failure", "finalize"), ("iterate", "max_iterations_reached", "finalize")),
     Case("asks_merge", DECLINED, changed(DECLINED, "deliver", to="branch"), DECLINES, DELIVERED),
     Case("hands_over", changed(DECLINED, "deliver", to="branch"), DECLINED, DELIVERED, DECLINES),
     Case("granted", MERGE, DECLINED, GRANTED, DECLINES),
     Case("done", COMMITTED, changed(COMMITTED, "then", 0, "path", to="calc.py"), DELIVERED, ("finalize", "delivery_failed", "finalize")),
+    Case("delivered", TAKEN_BACK, changed(TAKEN_BACK, "then", 0, "choice", to="reject"), ("finalize", "revert_requested", "finalize"), DECLINES),
+    Case("takes_back", TAKEN_BACK, changed(TAKEN_BACK, "then", 0, "choice", to="reject"), ("finalize", "reverted", "finalize"), DECLINES),
     Case("delivery_failed", REDELIVERED, changed(REDELIVERED, "then", 0, "path", to="notes.txt"), ("finalize", "delivery_requested", "finalize"), DELIVERED),
     *(Case(name, PLAIN, changed(PLAIN, "crew", "coder", 1, "error", to=name), BUILT, ("build", name, "finalize")) for name in PROVIDER_CLASSES),
 )  # fmt: skip
@@ -153,7 +204,12 @@ def _played(project: Project, told: Story) -> list[Row]:
 def _said(project: Project, run: str, word: dict[str, str]) -> None:
     match word["do"]:
         case "answer":
-            project.call("answer", run, word["choice"])
+            words = (
+                ("rework", run, "put it back")
+                if word["choice"] == "rework"
+                else ("answer", run, word["choice"])
+            )
+            project.call(*words)
         case "abort":
             project.call("abort", run)
         case "confirm":
@@ -161,6 +217,8 @@ def _said(project: Project, run: str, word: dict[str, str]) -> None:
             digest = gate["digest"] if word["digest"] == "right" else word["digest"]
             data = {"choice": "approve", "digest": digest, "person": "ann"}
             project.call("send", run, "task_followup_received", "--data", json.dumps(data))
+        case "revert":
+            project.call("revert", run)
         case "send":
             project.call("send", run, word["event"])
         case "commit":

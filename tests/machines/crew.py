@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.kernel.definition import GateAnswer, Origin
 from steersman.kernel.record import Meta, advance, create
 from steersman.kernel.snapshot import Snapshot
@@ -73,18 +73,22 @@ def said(ref: str = "p-said", **more: Any) -> AgentFacts:
     return AgentFacts(text_ref=ref, provider="scripted", **more)
 
 
-def built(tree: str) -> AgentFacts:
-    return said(tree=tree, commit=f"c-{tree}", patch_ref=f"p-{tree}")
+def built(tree: str, **more: Any) -> AgentFacts:
+    return said(tree=tree, commit=f"c-{tree}", patch_ref=f"p-{tree}", **more)
+
+
+def touching(tree: str) -> AgentFacts:
+    """A change that touches test infrastructure."""
+    return built(tree, infrastructure=1, infrastructure_ref="p-conftest")
 
 
 def approve() -> AgentFacts:
     return said(reply={"decision": "approve", "must_fix": []})
 
 
-def changes(*ids: str) -> AgentFacts:
-    return said(
-        reply={"decision": "changes_requested", "must_fix": [{"id": i, "text": f"p-{i}"} for i in ids]}
-    )
+def changes(*ids: str, fixed: tuple[str, ...] = ()) -> AgentFacts:
+    wanted = [{"id": i, "text": f"p-{i}"} for i in ids]
+    return said(reply={"decision": "changes_requested", "must_fix": wanted, "fixed": list(fixed)})
 
 
 def commands(count: int = 1) -> AgentFacts:
@@ -108,6 +112,10 @@ def ready(tree: str = "t0") -> SetupFacts:
     return SetupFacts(ready=True, tree=tree, commit="c0")
 
 
+def measured(**more: Any) -> BaselineFacts:
+    return BaselineFacts(**{"tree": "t0", "checks": 1, "results_ref": "p-base", **more})
+
+
 def handed_over() -> DeliveryFacts:
     return DeliveryFacts(done=True, ref="refs/heads/steersman/x", commit="c-x")
 
@@ -125,13 +133,16 @@ def building(**request: Any) -> Tape:
     """A run in its first round, the coder at work."""
     tape = Tape(mode="implementation", **request)
     tape.finish("prepare", ready())
+    tape.finish("measure", measured())
     return tape
 
 
-def checking(tree: str = "t1", tape: Tape | None = None, **request: Any) -> Tape:
+def checking(
+    tree: str = "t1", tape: Tape | None = None, left: AgentFacts | None = None, **request: Any
+) -> Tape:
     """A run whose checks are running."""
     tape = tape or building(**request)
-    tape.finish("implement", built(tree))
+    tape.finish("implement", left or built(tree))
     tape.finish("review", approve())
     tape.finish("ask_tester", commands())
     return tape

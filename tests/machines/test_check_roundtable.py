@@ -7,7 +7,7 @@ import pytest
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine
 from steersman.kernel.check import check
-from steersman.kernel.definition import Guard, otherwise, row
+from steersman.kernel.definition import STAY, Guard, otherwise, row
 from steersman.machines.roundtable import MACHINE, table
 
 S, E = table.S, table.E
@@ -54,7 +54,7 @@ def test_any_guard_that_is_dropped_is_found():
             findings = check(rebuilt(rows=rows)).findings
             # An abort of a finished run, or a delivery asked for twice, breaks no law of its own: each is refused by
             # its guard alone, and test_rows.py says so of both.
-            assert findings or r.when in (table.AWAITS, table.DELIVERY_FAILED)
+            assert findings or r.when in (table.AWAITS, table.DELIVERY_FAILED, table.DELIVERED)
 
 
 def test_a_row_behind_a_catch_all_is_found():
@@ -113,6 +113,48 @@ def test_building_without_a_confirmation_breaks_a_law():
     )
     wheres = [f.where for f in found(rebuilt(rows=rows), "broken law")]
     assert "never build while a proposal was wanted and nobody confirmed one" in wheres
+
+
+@pytest.mark.parametrize("guard", [table.TOUCHED, table.ACCEPTS], ids=lambda g: g.name)
+def test_approval_past_the_evidence_gate_breaks_a_law(guard):
+    """If changed infrastructure could pass by its own checks, or another event could accept it, the check would show how."""
+    way = {table.TOUCHED: table.RUN_CHECKS, table.ACCEPTS: table.EVIDENCE}[guard]
+    event = {table.TOUCHED: E.tests_passed, table.ACCEPTS: E.evidence_declined}[guard]
+    names = tuple(
+        table.naming(n.subject, *((g, event if g is guard else e) for g, e in n.pairs))
+        if n.subject is way
+        else n
+        for n in table.NAMES
+    )
+    rows = tuple(
+        replace(r, to=STAY, sets={"evidence": "accepted"})
+        if r.on is event and r.on is E.evidence_declined
+        else r
+        for r in table.TABLE
+    )
+    laws = [f.where for f in found(rebuilt(namings=names, rows=rows), "broken law")]
+    assert any(
+        w.startswith(
+            ("never finalize while the outcome is approved and changed", "evidence becomes accepted only by")
+        )
+        for w in laws
+    )
+
+
+def test_building_on_an_unchecked_base_breaks_a_law():
+    """If a round could begin before the base tree was checked, the check would show how."""
+    eager = Guard(
+        "prepared",
+        "eager",
+        lambda c, _: c.phase == "implementation" and c.workspace == "ready",
+        reads=("phase", "workspace"),
+    )
+    soon = tuple(
+        table.computed(S.plan, (eager, E.start_coder)) if c.state is S.plan else c for c in table.COMPUTES
+    )
+    assert "never build while the base tree was not checked" in [
+        f.where for f in found(rebuilt(computes=soon), "broken law")
+    ]
 
 
 def test_success_is_never_what_is_left():

@@ -1,10 +1,23 @@
 """Facts become the specification's events, and one field of them makes another event."""
 
 import pytest
-from crew import answer, approve, at, built, changes, checks, commands, failing, handed_over, ready, said
+from crew import (
+    answer,
+    approve,
+    at,
+    built,
+    changes,
+    checks,
+    commands,
+    failing,
+    handed_over,
+    measured,
+    ready,
+    said,
+)
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.kernel.step import name_facts
 from steersman.machines.roundtable import MACHINE
 
@@ -20,6 +33,8 @@ CASES = [
     ("discuss_test",   said(""),                                  "provider_protocol_error"),
     ("prepare",        ready(),                                   "workspace_ready"),
     ("prepare",        SetupFacts(tree="t0", commit="c0"),        "setup_failed"),
+    ("measure",        measured(),                                "baseline_recorded"),
+    ("measure",        BaselineFacts(error="workspace"),          "baseline_recorded"),
     ("implement",      built("t2"),                               "start_reviewer"),
     ("implement",      built("t1"),                               "coder_changed_nothing"),
     ("implement",      built(""),                                 "provider_protocol_error"),
@@ -44,6 +59,22 @@ CASES = [
     ("run_checks",     failing("t1", "unit", blocked=1),          "repeated_test_failure"),
     ("run_checks",     checks("t1", blocked=1),                   "tester_command_blocked"),
     ("run_checks",     checks("t1", blocked=1, passed=0),         "tester_command_blocked"),
+    ("run_checks",     checks("t1", known=1),                     "tests_passed"),
+    ("run_checks",     checks("t1", passed=0, known=1),           "tests_passed"),
+    ("run_checks",     checks("t1", known=1, failed=1),           "tests_failed"),
+    ("run_checks",     checks("t1", missing=1),                   "evidence_questioned"),
+    ("run_checks",     checks("t1", flaky=1, passed=0),           "evidence_questioned"),
+    ("run_checks",     checks("t1", doubts=1),                    "evidence_questioned"),
+    ("run_checks",     checks("t0", doubts=1),                    "tests_failed"),
+    ("run_checks",     checks("t1", missing=1, failed=1),         "tests_failed"),
+    ("run_checks",     checks("t1", missing=1, blocked=1),        "tester_command_blocked"),
+    ("evidence",       answer("approve", "t1"),                   "evidence_accepted"),
+    ("evidence",       answer("approve", "t0"),                   "evidence_declined"),
+    ("evidence",       answer("approve", ""),                     "evidence_declined"),
+    ("evidence",       answer("rework", "t1"),                    "evidence_declined"),
+    ("evidence",       answer("", "t1", timed_out=True),          "evidence_declined"),
+    ("evidence",       answer("reject", "t1"),                    "aborted_by_operator"),
+    ("recall",         checks("t1"),                              "tests_failed"),
     ("confirm",        answer("approve", "d"),                    "task_followup_received"),
     ("confirm",        answer("rework", "d"),                     "task_followup_received"),
     ("confirm",        answer("reject", "d"),                     "aborted_by_operator"),
@@ -52,6 +83,8 @@ CASES = [
     ("merge",          answer("reject", "t1"),                    "merge_declined"),
     ("deliver",        handed_over(),                             "delivered"),
     ("deliver",        DeliveryFacts(ref="refs/heads/x"),         "delivery_failed"),
+    ("revert",         handed_over(),                             "reverted"),
+    ("revert",         DeliveryFacts(ref="refs/heads/x"),         "revert_failed"),
 ]
 # fmt: on
 
@@ -79,8 +112,51 @@ def test_a_provider_error_is_its_own_event(job, error):
 def test_every_pair_of_every_naming_is_reached():
     """Every event that a naming can give is given by one of these cases."""
     named = {(n.subject.name, e.name) for n in MACHINE.namings.values() for _, e in n.pairs}
-    told = {(job, event) for job, _, event in CASES} | {(job, e) for job in AGENTS for e in PROVIDER_CLASSES}
+    told = (
+        {(job, event) for job, _, event in CASES}
+        | {("recall", "tests_passed")}
+        | {(job, e) for job in AGENTS for e in PROVIDER_CLASSES}
+    )
     assert named == told
+
+
+TOUCHED = [
+    (checks("t1"), "evidence_questioned"),
+    (checks("t1", known=1), "evidence_questioned"),
+    (checks("t1", tests=0), "tests_failed"),
+    (checks("t0"), "tests_failed"),
+    (checks("t1", failed=1), "tests_failed"),
+    (checks("t1", blocked=1), "tester_command_blocked"),
+]
+
+
+@pytest.mark.parametrize(("facts", "event"), TOUCHED, ids=lambda v: v if isinstance(v, str) else "")
+def test_changed_infrastructure_is_never_passed_by_its_own_checks(facts, event):
+    """With changed infrastructure a pass is a question to a person; a failure stays a failure."""
+    assert (
+        name_facts(MACHINE, at("test", **HERE, infrastructure="changed"), "run_checks", facts).event.name
+        == event
+    )
+
+
+@pytest.mark.parametrize(
+    ("accepted", "facts", "event"),
+    [
+        ("t1", checks("t1"), "tests_passed"),
+        ("t1", checks("t1", flaky=1, passed=0, missing=2), "tests_passed"),
+        ("t0", checks("t1"), "tests_failed"),
+        ("", checks("t1"), "tests_failed"),
+        ("t1", checks("t2"), "tests_failed"),
+        ("t1", checks("t1", failed=1), "tests_failed"),
+        ("t1", checks("t1", tests=0), "tests_failed"),
+        ("t1", CheckFacts(), "tests_failed"),
+        ("t1", checks("t1", error="workspace"), "tests_failed"),
+    ],
+)
+def test_only_what_was_accepted_of_the_current_tree_passes(accepted, facts, event):
+    """An acceptance counts for one tree, and for nothing that was not recorded as passing there."""
+    here = at("test", **HERE, infrastructure="changed", evidence="accepted", accepted_tree=accepted)
+    assert name_facts(MACHINE, here, "recall", facts).event.name == event
 
 
 def test_the_same_failure_may_be_asked_for():

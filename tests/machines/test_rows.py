@@ -1,7 +1,7 @@
 """Every row of roundtable's table is taken; whatever has no row is refused, and told what is legal."""
 
 import pytest
-from crew import answer, at, payload
+from crew import answer, at, payload, touching
 
 from steersman.kernel.build import sources
 from steersman.kernel.definition import STAY, Origin, otherwise
@@ -15,7 +15,9 @@ HOLDS = {
     "proposal_mode": {"mode": "proposal"},
     "confirms": {"outcome": "await_operator_confirm", "contract_digest": "d"},
     "awaits": {"outcome": "await_operator_confirm"},
+    "touches": {},
     "delivery_failed": {"outcome": "approved", "handover": "failed"},
+    "delivered": {"outcome": "approved", "handover": "done"},
     "otherwise": {},
 }
 
@@ -27,7 +29,13 @@ def _id(case):
 
 
 def _data(r):
-    return answer("approve", "d") if r.when.name == "confirms" else payload(r.on.name)
+    match r.when.name:
+        case "confirms":
+            return answer("approve", "d")
+        case "touches":
+            return touching("t1")
+        case _:
+            return payload(r.on.name)
 
 
 @pytest.mark.parametrize("case", CASES, ids=_id)
@@ -115,4 +123,22 @@ def test_an_abort_of_a_finished_run_is_refused():
 def test_only_a_failed_delivery_is_repeated(outcome, handover, expected):
     """What is delivered, declined or still under way is not delivered again, nor what nobody approved."""
     asked = Happened(MACHINE.events["delivery_requested"], payload("delivery_requested"), Origin.PERSON)
+    assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "handover", "expected"),
+    [
+        ("approved", "done", Taken),
+        ("approved", "reverted", Refused),
+        ("approved", "recalled", Refused),
+        ("approved", "failed", Refused),
+        ("approved", "declined", Refused),
+        ("approved", "none", Refused),
+        ("canceled", "done", Refused),
+    ],
+)
+def test_only_what_was_delivered_is_taken_back(outcome, handover, expected):
+    """A change that was handed over is taken back once; nothing else is."""
+    asked = Happened(MACHINE.events["revert_requested"], payload("revert_requested"), Origin.PERSON)
     assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)

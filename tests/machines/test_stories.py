@@ -14,9 +14,11 @@ from crew import (
     commands,
     failing,
     handed_over,
+    measured,
     proposed,
     ready,
     said,
+    touching,
 )
 
 from steersman.contracts.facts import DeliveryFacts, SetupFacts
@@ -25,6 +27,7 @@ from steersman.kernel.definition import Origin
 from steersman.kernel.record import Meta, advance, outcome, status
 from steersman.kernel.step import Happened
 from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.context import RevertRequested
 from steersman.machines.roundtable.work import propose
 
 
@@ -51,6 +54,7 @@ def test_a_confirmation_leads_into_the_implementation():
     assert (tape.context.phase, tape.context.confirmation) == ("implementation", "given")
     assert (tape.context.confirmed_digest, tape.context.confirmed_by) == (tape.context.contract_digest, "ann")
     tape.finish("prepare", ready())
+    tape.finish("measure", measured())
     assert tape.item("implement").input["contract_digest"] == tape.context.contract_digest
 
 
@@ -200,7 +204,7 @@ def test_findings_are_followed_over_the_rounds():
     tape.finish("review", changes("f-1", "f-2"))
     tape.finish("implement", built("t2"))
     assert [i["id"] for i in tape.item("review").input["must_fix"]] == ["f-1", "f-2"]
-    tape.finish("review", changes("f-2", "f-3"))
+    tape.finish("review", changes("f-2", "f-3", fixed=("f-1",)))
     tape.finish("implement", built("t3"))
     tape.finish("review", approve())
     found = tape.context.findings
@@ -208,6 +212,158 @@ def test_findings_are_followed_over_the_rounds():
         "f-1": ("fixed", 1), "f-2": ("fixed", 1), "f-3": ("fixed", 2),
     }  # fmt: skip
     assert (found["f-1"]["fixed"], found["f-2"]["fixed"]) == (2, 3)
+
+
+def test_a_finding_that_nobody_calls_fixed_stays_open():
+    """Silence fixes nothing: what the reviewer neither repeats nor calls fixed goes back to the coder with the rest."""
+    tape = building()
+    tape.finish("implement", built("t1"))
+    tape.finish("review", changes("f-1", "f-2"))
+    tape.finish("implement", built("t2"))
+    tape.finish("review", changes("f-3"))
+    assert [i["id"] for i in tape.item("implement").input["must_fix"]] == ["f-3", "f-1", "f-2"]
+    assert {k: f["rounds"] for k, f in tape.context.findings.items()} == {"f-1": 2, "f-2": 2, "f-3": 1}
+
+
+def test_a_finding_that_comes_back_is_open_again():
+    """A finding that was fixed and is found once more counts from there."""
+    tape = building(max_iterations=5)
+    for tree, said_ in (
+        ("t1", changes("f-1")),
+        ("t2", changes("f-2", fixed=("f-1",))),
+        ("t3", changes("f-1")),
+    ):
+        tape.finish("implement", built(tree))
+        tape.finish("review", said_)
+    found = tape.context.findings["f-1"]
+    assert (found["state"], found["since"], found["rounds"]) == ("open", 3, 1)
+
+
+def test_the_same_finding_stops_the_run_while_iterations_remain():
+    """A finding that stays open over the allowed reviews ends the run, with what, since when and what was tried."""
+    tape = building(max_iterations=10, same_finding=2)
+    for tree in ("t1", "t2"):
+        tape.finish("implement", built(tree))
+        tape.finish("review", changes("f-1"))
+    assert (tape.events[-1], tape.context.outcome) == ("finding_unresolved", "finding_unresolved")
+    assert tape.context.last_round_outcome == "review_changes_requested"
+    pack = tape.context.escalation
+    assert pack["findings"] == [{"id": "f-1", "text": "p-f-1", "since": 1, "rounds": 2}]
+    assert [t["tree"] for t in pack["tried"]] == ["t1", "t2"]
+    assert pack["must_fix"] == tape.context.must_fix
+
+
+def test_the_last_iteration_ends_by_the_iterations():
+    """Where no iteration is left that is the reason, as the specification says; the pack is there all the same."""
+    tape = building(max_iterations=2, same_finding=2)
+    for tree in ("t1", "t2"):
+        tape.finish("implement", built(tree))
+        tape.finish("review", changes("f-1"))
+    assert tape.context.outcome == "max_iterations_reached"
+    assert tape.context.escalation["findings"][0]["id"] == "f-1"
+
+
+def test_a_follow_up_gives_an_open_finding_its_reviews_back():
+    """After a person's word the same finding may stay open as often again; the reviewer is still told of it."""
+    tape = building(max_iterations=9, same_finding=2)
+    for tree in ("t1", "t2"):
+        tape.finish("implement", built(tree))
+        tape.finish("review", changes("f-1"))
+    tape.send("task_followup_received", answer("more", text="p-more"))
+    assert (tape.context.escalation, tape.context.tries) == ({}, [])
+    tape.finish("prepare", ready("t2"))
+    tape.finish("implement", built("t3"))
+    assert [i["id"] for i in tape.item("review").input["must_fix"]] == ["f-1"]
+    tape.finish("review", changes("f-1"))
+    assert tape.context.outcome is None
+
+
+def test_the_base_tree_is_checked_before_anything_is_built():
+    """The project's checks run on the tree as it is, once for a run, and later checks are held against that."""
+    tape = Tape(mode="implementation")
+    tape.finish("prepare", ready())
+    assert tape.open() == ["measure"]
+    assert tape.item("measure").input == {"commit": "c0", "tree": "t0"}
+    tape.finish("measure", measured())
+    assert tape.open() == ["implement"]
+    checking("t1", tape)
+    assert tape.item("run_checks").input["baseline"] == "p-base"
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("deliver", handed_over())
+    tape.send("task_followup_received", answer("more", text="p-more"))
+    tape.finish("prepare", ready("t1"))
+    assert tape.open() == ["implement"]
+
+
+def test_changed_infrastructure_asks_a_person_before_anything_is_approved():
+    """Everything passes, and nothing is approved: a gate shows what changed, bound to the tree."""
+    tape = checking(left=touching("t1"))
+    tape.finish("run_checks", checks("t1", questions_ref="p-questions"))
+    gate = tape.item("evidence")
+    assert (tape.context.outcome, tape.snapshot.state, tape.open()) == (None, "test", ["evidence"])
+    assert (gate.input["digest"], gate.input["choices"]) == ("t1", ["approve", "rework", "reject"])
+    assert gate.input["shown"] == {"changed": "p-conftest", "questions": "p-questions", "patch": "p-t1"}
+    assert "default" not in gate.input
+    assert status(MACHINE, tape.snapshot) == "waiting for you"
+
+
+def test_an_accepted_change_is_approved_by_what_was_recorded():
+    """Acceptance runs nothing again: the recorded results of this tree are recalled, and they pass."""
+    tape = checking(left=touching("t1"))
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("evidence", answer("approve", "t1"))
+    assert tape.open() == ["recall"]
+    assert tape.item("recall").input["results"] == "p-results"
+    tape.finish("recall", checks("t1"))
+    assert (tape.events[-1], tape.context.outcome) == ("tests_passed", "approved")
+    assert tape.item("deliver").input["accepted_by"] == "ann"
+
+
+def test_an_acceptance_is_void_when_the_tree_changes():
+    """What a person accepted counts for that tree: after another round they are asked again, about the other tree."""
+    tape = checking(left=touching("t1"))
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("evidence", answer("approve", "t1"))
+    tape.finish("recall", checks("t9"))  # the tree is not what was accepted
+    assert tape.events[-2] == "tests_failed"
+    checking("t2", tape, left=touching("t2"))
+    assert (tape.context.evidence, tape.context.accepted_tree, tape.context.accepted_by) == ("none", "", "")
+    tape.finish("run_checks", checks("t2"))
+    assert tape.item("evidence").input["digest"] == "t2"
+    tape.finish("evidence", answer("approve", "t1"))
+    assert (tape.events[-2], tape.context.outcome) == ("evidence_declined", None)
+
+
+def test_rework_at_the_evidence_gate_is_a_round_with_the_persons_words():
+    """The coder is told what is not accepted, and the infrastructure it puts back needs no gate."""
+    tape = checking(left=touching("t1"))
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("evidence", answer("rework", "t1", text="p-words"))
+    assert tape.item("implement").input["must_fix"][0]["text"] == "p-words"
+    assert tape.context.last_round_outcome == "evidence_declined"
+    checking("t2", tape)
+    assert tape.context.infrastructure == "untouched"
+    tape.finish("run_checks", checks("t2"))
+    assert tape.context.outcome == "approved"
+
+
+def test_a_rejected_change_is_canceled():
+    """Rejecting at the evidence gate ends the run as canceled."""
+    tape = checking(left=touching("t1"))
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("evidence", answer("reject", "t1"))
+    assert (tape.context.outcome, tape.open()) == ("canceled", [])
+
+
+@pytest.mark.parametrize("doubt", [{"missing": 1}, {"flaky": 1}, {"doubts": 1}])
+def test_results_in_question_ask_a_person_too(doubt):
+    """Vanished tests, a flaky check or words against its exit code open the same gate."""
+    tape = checking()
+    tape.finish("run_checks", checks("t1", **doubt))
+    assert (tape.context.outcome, tape.open()) == (None, ["evidence"])
+    tape.finish("evidence", answer("approve", "t1"))
+    tape.finish("recall", checks("t1", **doubt))
+    assert tape.context.outcome == "approved"
 
 
 def test_a_reviewer_without_a_reply_stops_the_run():
@@ -270,6 +426,33 @@ def test_a_merge_goes_through_a_gate_bound_to_the_tree():
     assert (declined.open(), declined.context.handover) == ([], "declined")
 
 
+def test_a_draft_needs_no_further_gate():
+    """A pull request is a question to people already: it is opened at once, and its address is kept."""
+    tape = checking(deliver="draft-pr")
+    tape.finish("run_checks", checks("t1"))
+    assert tape.open() == ["deliver"]
+    tape.finish("deliver", DeliveryFacts(done=True, form="draft-pr", ref="r", commit="c", url_ref="p-url"))
+    assert (tape.context.handover, tape.context.url_ref) == ("done", "p-url")
+
+
+def test_a_delivered_change_is_taken_back():
+    """A failed attempt leaves it delivered and says why; one that works is the last; the branch may be named."""
+    tape = checking(deliver="merge", target="main")
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("merge", answer("approve", "t1"))
+    tape.finish("deliver", handed_over())
+    tape.send("revert_requested", RevertRequested("release", "ann"))
+    asked = tape.item("revert").input
+    assert (asked["commit"], asked["target"], asked["person"]) == ("c-x", "release", "ann")
+    tape.finish("revert", DeliveryFacts(detail_ref="p-conflict"))
+    assert (tape.context.handover, tape.context.detail_ref) == ("done", "p-conflict")
+    tape.send("revert_requested", RevertRequested("", "bob"))
+    assert (tape.item("revert").input["target"], tape.context.detail_ref) == ("main", "")
+    tape.finish("revert", DeliveryFacts(done=True, form="revert", ref="r", commit="c-undone"))
+    assert (tape.context.handover, tape.context.reverted_commit) == ("reverted", "c-undone")
+    assert (outcome(MACHINE, tape.snapshot), status(MACHINE, tape.snapshot)) == ("approved", "done")
+
+
 def _everywhere():
     yield "plan-proposal", Tape()
     yield "plan-implementation", Tape(mode="implementation")
@@ -294,7 +477,7 @@ def test_an_abort_is_legal_wherever_a_run_works(tape):
         ({"max_iterations": 0}, "max_iterations"),
         ({"max_iterations": "3"}, "max_iterations"),
         ({"repeated": "sometimes"}, "repeated"),
-        ({"deliver": "draft-pr"}, "deliver"),
+        ({"deliver": "carrier-pigeon"}, "deliver"),
     ],
 )
 def test_a_run_does_not_begin_with_what_the_check_has_not_seen(given, word):

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.kernel.build import definition
 from steersman.kernel.canonical import canonical, plain
 from steersman.kernel.definition import Origin
@@ -15,27 +15,36 @@ from steersman.machines.roundtable import MACHINE
 
 WALKS = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
-SENT = ("task_followup_received", "aborted_by_operator", "delivery_requested", "tests_passed")
+SENT = (
+    "task_followup_received",
+    "aborted_by_operator",
+    "delivery_requested",
+    "revert_requested",
+    "tests_passed",
+)
 trees = st.sampled_from(("", "t0", "t1", "t2", "t3"))
 names = st.lists(st.sampled_from(("unit", "lint", "types")), max_size=2, unique=True).map(tuple)
-small = st.sampled_from((0, 0, 0, 1, 2))
+small = st.sampled_from((0, 1, 1, 2))
+rare = st.sampled_from((0,) * 8 + (1,))
 findings = st.lists(st.sampled_from(("f-1", "f-2", "f-3")), max_size=3, unique=True)
 replies = st.one_of(
     st.none(),
     st.builds(
-        lambda d, ids, n: {"decision": d, "must_fix": [{"id": i, "text": f"p-{i}"} for i in ids], "commands": n, "commands_ref": "p-a"},
-        st.sampled_from(("approve", "approve", "changes_requested")), findings, st.integers(0, 2),
+        lambda d, ids, fixed, n: {"decision": d, "must_fix": [{"id": i, "text": f"p-{i}"} for i in ids], "fixed": fixed, "commands": n, "commands_ref": "p-a"},
+        st.sampled_from(("approve", "approve", "changes_requested")), findings, findings, st.integers(0, 2),
     ),
 )  # fmt: skip
 FACTS = {
     AgentFacts: st.builds(
         AgentFacts, error=st.sampled_from(("",) * 20 + PROVIDER_CLASSES), text_ref=st.sampled_from(("p-x",) * 9 + ("",)), reply=replies,
-        tree=trees, commit=trees, patch_ref=trees, detail_ref=trees, tokens=st.none() | st.integers(0, 9),
+        tree=trees, commit=trees, patch_ref=trees, detail_ref=trees, infrastructure=small, infrastructure_ref=trees, tokens=st.none() | st.integers(0, 9),
     ),
     CheckFacts: st.builds(
-        CheckFacts, tree=trees, passed=small, failed=small, blocked=small, timeout=small, no_tests=small, tests=small,
+        CheckFacts, tree=trees, passed=small, failed=rare, blocked=rare, timeout=rare, no_tests=rare, tests=small,
+        known=rare, flaky=rare, missing=rare, doubts=rare, questions_ref=trees,
         failed_commands=names, failure_keys=names, results_ref=trees, first_ref=trees, error=st.sampled_from(("",) * 9 + ("workspace",)),
     ),
+    BaselineFacts: st.builds(BaselineFacts, tree=trees, checks=small, failed=small, results_ref=trees, error=st.sampled_from(("", "workspace"))),
     SetupFacts: st.builds(SetupFacts, ready=st.booleans(), tree=trees, commit=trees, steps=small, detail_ref=trees),
     DeliveryFacts: st.builds(DeliveryFacts, done=st.booleans(), ref=trees, commit=trees, detail_ref=trees),
 }  # fmt: skip
@@ -46,9 +55,10 @@ def walks(draw):
     """A run of up to 40 steps: jobs that come back with any facts, people who say anything."""
     tape = Tape(
         mode=draw(st.sampled_from(("proposal", "implementation"))),
-        deliver=draw(st.sampled_from(("branch", "merge"))),
+        deliver=draw(st.sampled_from(("branch", "merge", "draft-pr"))),
         repeated=draw(st.sampled_from(("same_command", "same_failure"))),
-        max_iterations=draw(st.integers(1, 3)),
+        max_iterations=draw(st.integers(1, 4)),
+        same_finding=2,
     )
     for _ in range(draw(st.integers(0, 40))):
         jobs = tape.open()
@@ -59,7 +69,7 @@ def walks(draw):
             digest = draw(st.sampled_from(("", "x", tape.context.contract_digest)))
             said = answer(draw(st.sampled_from(("approve", "rework", "reject"))), digest)
             event = draw(st.sampled_from(SENT))
-            tape.send(event, payload(event) if event == "delivery_requested" else said)
+            tape.send(event, payload(event) if event in ("delivery_requested", "revert_requested") else said)
     return tape
 
 
@@ -108,6 +118,16 @@ def test_seals_say_what_the_run_was(tape):
     for n, sealed in enumerate(tape.stored):
         if sealed.entry.kind == "sealed":
             assert sealed.entry.state_hash == state_hash(rebuilt(tape.rows[:n], RUN))
+
+
+@WALKS
+@given(walks())
+def test_no_walk_ends_approved_without_the_answer_it_needs(tape):
+    """Approved with changed infrastructure there is only what a person has accepted, on exactly that tree."""
+    c = tape.context
+    if c.outcome == "approved" and c.infrastructure == "changed":
+        assert c.accepted_tree == c.tree
+        assert "evidence_accepted" in tape.events
 
 
 @WALKS

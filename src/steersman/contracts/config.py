@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from steersman.contracts.agent import Permissions
+from steersman.contracts.grammars import Commands
 from steersman.contracts.schemas import without_null
 
 MAX_USD = 1_000_000
@@ -18,6 +20,9 @@ Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Text = Annotated[str, Meta(min_length=1, max_length=4000)]
 Word = Annotated[str, Meta(max_length=4000, pattern=r"^[^\x00]*$")]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
+# A name in any script, without what ends a word.
+Mention = Annotated[str, Meta(pattern=r"^[^\s@`'\"<>()\[\]{},;:!?/\\|#*~^$%&=+]{1,32}$")]
+Seconds = Annotated[int, Meta(ge=1, le=86_400)]
 Amount = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 
 
@@ -35,7 +40,10 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: Text | None = None
     script: Text | None = None  # relative to steersman.toml
     retries: Annotated[int, Meta(ge=0, le=10)] = 2
-    seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
+    seconds: Seconds = 600  # for one call, in total
+    start_seconds: Seconds = 120  # until its first output
+    idle_seconds: Seconds = 600  # between two outputs: a tool that runs is silent
+    permissions: Permissions | None = None  # None: what the role's work needs; never more than that
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
@@ -65,6 +73,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     repeated_failure: Literal["same_command", "same_failure"] = "same_command"
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
+    same_finding: Annotated[int, Meta(ge=2, le=50)] = 3  # reviews that may leave the same finding open
+    changed_tests: Literal["gate", "show"] = "gate"  # tests that were there before and are changed
     check_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
 
 
@@ -72,6 +82,57 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Who else holds what the tapes were."""
 
     anchor: Words | None = None  # a command: each anchor is one line of JSON on its standard input
+
+
+class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The box that agents and checks run in."""
+
+    mode: Literal["auto", "required", "off"] = (
+        "auto"  # auto: where this machine can; required: or no run starts
+    )
+    reads: tuple[Annotated[str, Meta(pattern=r"^(/|~/)[^\x00]+$", max_length=4000)], ...] = ()
+    network: bool = False  # for checks; setup has the network, agents have the way to their model
+    memory_gb: Annotated[int, Meta(ge=1, le=4096)] = (
+        8  # that one process may fill, and never all the machine has
+    )
+
+
+class Redact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is hidden beside what shows itself as a secret."""
+
+    env: tuple[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()  # variables, by name
+
+
+class ChatAgent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Somebody to talk to, called by name; it reads and never writes."""
+
+    agent: Name
+    model: Text | None = None
+    script: Text | None = None  # relative to steersman.toml
+    prompt: Text | None = None  # who it is and how it speaks
+    aliases: tuple[Mention, ...] = ()
+    seconds: Seconds = 600
+    start_seconds: Seconds = 120
+    idle_seconds: Seconds = 600
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class ChatBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one thread may use; None is no limit."""
+
+    micro_usd: Amount | None = None
+    tokens: Amount | None = None
+    turns: Amount | None = None
+
+
+class Chat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Free conversation beside the machines."""
+
+    agents: dict[Mention, ChatAgent] = msgspec.field(default_factory=dict)
+    host: Mention | None = None  # who answers when nobody is named; None: the only one there is
+    history: Annotated[int, Meta(ge=0, le=1000)] = 20  # earlier messages that an agent is given
+    history_bytes: Annotated[int, Meta(ge=0, le=1_048_576)] = 65_536
+    budget: ChatBudget = ChatBudget()
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +150,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     notify: Notify = Notify()
     rules: Rules = Rules()
     audit: Audit = Audit()
+    redact: Redact = Redact()
+    chat: Chat = Chat()
+    sandbox: Sandbox = Sandbox()
+    commands: Commands = Commands()
 
 
 @cache
@@ -102,4 +167,7 @@ def config_schema() -> dict[str, Any]:
     del written["micro_usd"], written["seconds"]
     written["usd"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_USD}
     written["hours"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_HOURS}
+    talked = parts["ChatBudget"]["properties"]
+    del talked["micro_usd"]
+    talked["usd"] = written["usd"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "steersman.toml", **schema}

@@ -23,18 +23,24 @@ class AgentFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     provider: str = ""
     model: str = ""
     session: str = ""
+    transcript: str = ""  # digest of everything its program said
+    denied: int = 0  # tools it asked for and did not get
     tree: str = ""
     commit: str = ""
     files: int = 0
     added: int = 0
     removed: int = 0
     patch_ref: str = ""
+    infrastructure: int = 0  # changed files that decide what checks prove or what agents are told
+    infrastructure_ref: str = ""  # them in words, with digests; also tests that a project only wants shown
+    instructions_ref: str = ""  # names of those that agents would obey
+    refused_ref: str = ""  # places that its box did not let it through to
     tokens: int | None = None
     micro_usd: int | None = None
 
 
 class CheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A set of commands run on one tree."""
+    """A set of commands run on one tree, beside the same on the base tree."""
 
     tree: str = ""
     passed: int = 0
@@ -42,12 +48,30 @@ class CheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     blocked: int = 0
     timeout: int = 0
     no_tests: int = 0
-    tests: int = 0
+    known: int = 0  # failures that the base tree has too and a person has acknowledged by name
+    flaky: int = 0  # failed and passed on the same tree
+    tests: int = 0  # that speak for a pass
+    missing: int = 0  # tests that ran on the base tree and did not run here
+    doubts: int = 0  # checks about which a person has to be asked for another reason
     failed_commands: tuple[str, ...] = ()  # digests of argv
     failure_keys: tuple[str, ...] = ()  # digests of argv, exit code and output
     results_ref: str = ""
     first_ref: str = ""  # the first thing that failed, for people and the next round
+    questions_ref: str = ""  # what a person should look at, in words
     error: str = ""  # why nothing could be run at all
+
+
+class BaselineFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The project's checks on the tree before any change."""
+
+    tree: str = ""
+    checks: int = 0
+    failed: int = 0  # checks that did not pass
+    tests: int = 0
+    stale: int = 0  # acknowledged names that did not fail
+    results_ref: str = ""
+    first_ref: str = ""  # what failed first, or why nothing could be run
+    error: str = ""
 
 
 class SetupFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -61,11 +85,12 @@ class SetupFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class DeliveryFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A change handed over, or why not."""
+    """A change handed over or taken back, or why not."""
 
     done: bool = False
     form: str = ""
     ref: str = ""
     commit: str = ""
     tree: str = ""
+    url_ref: str = ""  # where a pull request is
     detail_ref: str = ""

@@ -14,6 +14,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=r"\S")]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=50)]
 Word = Annotated[str, Meta(max_length=4000)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
+Ids = Annotated[tuple[Annotated[str, Meta(pattern="^f-[0-9a-f]{10}$")], ...], Meta(max_length=200)]
 NO_COMMAND = "no command: absence of evidence is failure"
 
 
@@ -22,10 +23,12 @@ class ReviewerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     nonce: str
     decision: Literal["approve", "changes_requested"]
+    summary: Text
     must_fix: Texts
     nice_to_have: Texts
     tests: Texts
     security: Texts
+    fixed: Ids = ()  # open findings that are fixed now; one that is neither here nor in must_fix stays open
 
 
 class TesterReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,9 +45,16 @@ REPLIES: dict[str, type[msgspec.Struct]] = {"reviewer": ReviewerReply, "tester":
 
 @cache
 def reply_schema(contract: str) -> dict[str, Any]:
-    """The JSON Schema of one reply, without references, ready to be shown to an agent."""
+    """The JSON Schema of one reply, without references, ready to be shown to an agent.
+
+    It asks for every field; one that has a default may be left out all the same.
+    """
     _, components = msgspec.json.schema_components((REPLIES[contract],))
+    shape = components[REPLIES[contract].__name__]
+    asked = {name: {k: v for k, v in f.items() if k != "default"} for name, f in shape["properties"].items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **components[REPLIES[contract].__name__],
+        **shape,
+        "properties": asked,
+        "required": list(asked),
     }

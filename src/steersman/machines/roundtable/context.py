@@ -1,7 +1,7 @@
 """What a roundtable run knows, and what each event changes in it.
 
-Texts are payload names. Lists that grow are logs. **Invariant:** no state, event or row is named here; `confirms` is
-the one question that a guard and a fold must answer alike.
+Texts are payload names. Lists that grow are logs. **Invariant:** no state, event or row is named here; `confirms`,
+`proven` and `stuck` are the questions that guards ask about what folds have brought together.
 """
 
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
@@ -23,6 +23,13 @@ class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
     person: str = ""
 
 
+class RevertRequested(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A delivered change is to be taken back: from which branch (empty: where it went), and who says so."""
+
+    branch: Annotated[str, Meta(max_length=200, pattern=r"^[^\x00-\x20]*$")] = ""
+    person: Annotated[str, Meta(max_length=200)] = ""
+
+
 class Context(msgspec.Struct, kw_only=True):
     """The run's knowledge."""
 
@@ -30,7 +37,8 @@ class Context(msgspec.Struct, kw_only=True):
     mode: Literal["proposal", "implementation"]
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
     repeated: Literal["same_command", "same_failure"] = "same_command"
-    deliver: Literal["branch", "merge"] = "branch"
+    same_finding: Annotated[int, Meta(ge=2, le=50)] = 3
+    deliver: Literal["branch", "merge", "draft-pr"] = "branch"
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -44,12 +52,21 @@ class Context(msgspec.Struct, kw_only=True):
     workspace: str = "unprepared"
     tester: str = "unasked"
     discussion: str = "open"
+    baseline: str = "unmeasured"
+    infrastructure: str = "untouched"
+    evidence: str = "none"
     handover: str = "none"
     # what the rounds have brought
     round: int = 0
     commit: str = ""
     tree: str = ""
     patch_ref: str = ""
+    infrastructure_ref: str = ""
+    instructions_ref: str = ""
+    baseline_ref: str = ""
+    questions_ref: str = ""
+    accepted_tree: str = ""
+    accepted_by: str = ""
     proposal_ref: str = ""
     reviewer_notes_ref: str = ""
     tester_notes_ref: str = ""
@@ -60,6 +77,8 @@ class Context(msgspec.Struct, kw_only=True):
     confirmed_by: str = ""
     must_fix: list[dict[str, str]] = []
     findings: dict[str, dict[str, Any]] = {}
+    tries: list[dict[str, Any]] = []  # what the coder left, round by round
+    escalation: dict[str, Any] = {}  # what stayed open, since when, and what was tried
     commands_ref: str = ""
     failed_commands: list[str] = []
     failure_keys: list[str] = []
@@ -68,13 +87,17 @@ class Context(msgspec.Struct, kw_only=True):
     checks_passed: int = 0
     delivered_ref: str = ""
     delivered_commit: str = ""
+    url_ref: str = ""  # where the pull request is
+    revert_branch: str = ""
+    reverted_by: str = ""
+    reverted_commit: str = ""
     detail_ref: str = ""
     rounds: Log = Log()
     followups: Log = Log()
 
 
 FIXED = (
-    "mode", "max_iterations", "repeated", "deliver", "target", "task_ref", "config_ref", "base_commit", "base_tree",
+    "mode", "max_iterations", "repeated", "same_finding", "deliver", "target", "task_ref", "config_ref", "base_commit", "base_tree",
 )  # fmt: skip
 
 
@@ -136,6 +159,9 @@ def followed_up(c: Context, e: GateAnswer) -> tuple[Op, ...]:
         ("set", "failed_commands", []),
         ("set", "failure_keys", []),
         ("set", "detail_ref", ""),
+        ("set", "tries", []),
+        ("set", "escalation", {}),
+        *(("put", "findings", k, {**f, "rounds": 0}) for k, f in _open(c)),
     )
     if e.text:
         ops += (("set", "followup_ref", e.text),)
@@ -152,12 +178,28 @@ def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.detail_ref),)
 
 
+def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+    return (("set", "baseline_ref", e.results_ref),)
+
+
 def round_started(_c: Context, _e: Any) -> tuple[Op, ...]:
     return (("add", "round", 1),)
 
 
-def built(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "commit", e.commit), ("set", "tree", e.tree), ("set", "patch_ref", e.patch_ref))
+def built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The tree is another one: whatever was accepted before is void."""
+    left = {"round": c.round, "tree": e.tree, "patch": e.patch_ref}
+    return (
+        ("set", "commit", e.commit),
+        ("set", "tree", e.tree),
+        ("set", "patch_ref", e.patch_ref),
+        ("set", "infrastructure_ref", e.infrastructure_ref),
+        ("set", "instructions_ref", e.instructions_ref),
+        ("set", "accepted_tree", ""),
+        ("set", "accepted_by", ""),
+        ("set", "questions_ref", ""),
+        ("set", "tries", [*c.tries, left]),
+    )
 
 
 def nothing_built(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
@@ -166,7 +208,11 @@ def nothing_built(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
 
 
 def changes_requested(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """What the reviewer wants, and what it had wanted before and did not call fixed."""
     items = [{"id": i["id"], "text": i["text"]} for i in _items(e)]
+    fixed = set((e.reply or {}).get("fixed", ()))
+    named = {i["id"] for i in items}
+    items += [{"id": k, "text": f["text"]} for k, f in _open(c) if k not in named and k not in fixed]
     return (("set", "must_fix", items), *_findings(c, items), _summary(c, "changes_requested"))
 
 
@@ -182,23 +228,32 @@ def _items(e: AgentFacts) -> list[dict[str, str]]:
     return list((e.reply or {}).get("must_fix", ()))
 
 
+def _open(c: Context) -> list[tuple[str, dict[str, Any]]]:
+    return [(k, f) for k, f in c.findings.items() if f["state"] == "open"]
+
+
 def _findings(c: Context, items: list[dict[str, str]]) -> tuple[Op, ...]:
-    """A finding keeps its id over the rounds: opened, still open, fixed."""
+    """A finding keeps its id over the rounds: opened, still open, fixed; each review that leaves it open counts."""
     now = {i["id"] for i in items}
-    gone = [(k, f) for k, f in c.findings.items() if f["state"] == "open" and k not in now]
+    gone = [(k, f) for k, f in _open(c) if k not in now]
     ops: list[Op] = [("put", "findings", k, {**f, "state": "fixed", "fixed": c.round}) for k, f in gone]
+    before = dict(_open(c))
     for i in items:
-        known = c.findings.get(i["id"])
-        since = known["since"] if known else c.round
-        ops.append(
-            (
-                "put",
-                "findings",
-                i["id"],
-                {"text": i["text"], "state": "open", "since": since, "seen": c.round},
-            )
-        )
+        known = before.get(i["id"], {"since": c.round, "rounds": 0})
+        seen = {"since": known["since"], "seen": c.round, "rounds": known["rounds"] + 1}
+        ops.append(("put", "findings", i["id"], {"text": i["text"], "state": "open", **seen}))
     return tuple(ops)
+
+
+def stuck(c: Context) -> bool:
+    """Whether a finding stays open although there are iterations left; without any, that is the reason to stop."""
+    return c.round < c.max_iterations and any(f["rounds"] >= c.same_finding for _, f in _open(c))
+
+
+def escalated(c: Context, _e: Any) -> tuple[Op, ...]:
+    """The pack for whoever takes over: what stayed open, since which round, and what was tried."""
+    still = [{"id": k, "text": f["text"], "since": f["since"], "rounds": f["rounds"]} for k, f in _open(c)]
+    return (("set", "escalation", {"findings": still, "must_fix": c.must_fix, "tried": c.tries}),)
 
 
 def tester_answered(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
@@ -241,6 +296,30 @@ def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
     )
 
 
+def proven(c: Context, e: CheckFacts) -> bool:
+    """Whether something passed, with tests, on the current tree, and nothing failed or was kept from running."""
+    against = e.failed + e.timeout + e.no_tests + e.blocked
+    speaks = e.passed + e.known + e.flaky > 0 and e.tests > 0
+    return speaks and not against and not e.error and e.tree == c.tree
+
+
+def questioned(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
+    return (*_results(e), ("set", "questions_ref", e.questions_ref))
+
+
+def accepted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "accepted_tree", e.digest), ("set", "accepted_by", e.person))
+
+
+def declined(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    item = {
+        "id": "evidence",
+        "text": e.text,
+        "why": "the operator does not accept what was changed about the tests",
+    }
+    return (("set", "must_fix", [item]), _summary(c, "evidence_declined"))
+
+
 def _results(e: CheckFacts) -> tuple[Op, ...]:
     return (
         ("set", "results_ref", e.results_ref),
@@ -258,7 +337,12 @@ def provider_failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
 
 
 def delivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "delivered_ref", e.ref), ("set", "delivered_commit", e.commit))
+    return (
+        ("set", "delivered_ref", e.ref),
+        ("set", "delivered_commit", e.commit),
+        ("set", "url_ref", e.url_ref),
+        ("set", "reverted_commit", ""),
+    )
 
 
 def delivery_failed(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
@@ -267,3 +351,15 @@ def delivery_failed(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
 
 def delivery_requested(_c: Context, _e: Any) -> tuple[Op, ...]:
     return (("set", "detail_ref", ""),)
+
+
+def revert_requested(c: Context, e: RevertRequested) -> tuple[Op, ...]:
+    return (
+        ("set", "revert_branch", e.branch or c.target),
+        ("set", "reverted_by", e.person),
+        ("set", "detail_ref", ""),
+    )
+
+
+def reverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "reverted_commit", e.commit),)

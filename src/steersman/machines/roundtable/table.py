@@ -8,10 +8,14 @@ resting state: the run has its outcome, and only a person's follow-up leaves it.
 
 Namings turn facts into the specification's events; precedence in `test` is schema_invalid > repeated > failed >
 blocked > passed, and absence of evidence is failure: no command, no test, a blocked rest are never `tests_passed`.
+
+Evidence is measured against the base tree, whose checks run before the first round. Where the change touches what
+decides about tests or agents, or the results themselves are in question, `test` holds a gate bound to the tree, and
+only a person's acceptance of exactly that tree leads on.
 """
 
 from steersman.contracts.agent import PROVIDER_CLASSES
-from steersman.contracts.facts import AgentFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     ANY,
@@ -43,43 +47,19 @@ from steersman.machines.roundtable import work
 
 # ── Guards that the work of states depends on ───────────────────────────────────────────────────────────────────────
 
+# fmt: off
 PROPOSES = Guard("proposes", "executionMode=proposal", lambda c, _: c.phase == "proposal", reads=("phase",))
-IMPLEMENTS = Guard(
-    "implements",
-    "operator confirm or implementation mode",
-    lambda c, _: c.phase == "implementation",
-    reads=("phase",),
-)
-TO_PREPARE = Guard(
-    "to_prepare",
-    "implementing in a tree that is not ready",
-    lambda c, _: c.phase == "implementation" and c.workspace == "unprepared",
-    reads=("phase", "workspace"),
-)
-ANSWERED = Guard(
-    "answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",)
-)
-AWAITS = Guard(
-    "awaits",
-    "a proposal awaits the operator",
-    lambda c, _: c.outcome == "await_operator_confirm",
-    reads=("outcome",),
-)
-ASKS_MERGE = Guard(
-    "asks_merge",
-    "an approved change is to be merged",
-    lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.handover == "none",
-    reads=("outcome", "deliver", "handover"),
-)
-HANDS_OVER = Guard(
-    "hands_over",
-    "an approved change may be handed over",
-    lambda c, _: (
-        c.outcome == "approved"
-        and ((c.deliver == "branch" and c.handover == "none") or c.handover == "granted")
-    ),
-    reads=("outcome", "deliver", "handover"),
-)
+IMPLEMENTS = Guard("implements", "operator confirm or implementation mode", lambda c, _: c.phase == "implementation", reads=("phase",))
+TO_PREPARE = Guard("to_prepare", "implementing in a tree that is not ready", lambda c, _: c.phase == "implementation" and c.workspace == "unprepared", reads=("phase", "workspace"))
+TO_MEASURE = Guard("to_measure", "implementing, and the base tree was not checked yet", lambda c, _: c.phase == "implementation" and c.workspace == "ready" and c.baseline == "unmeasured", reads=("phase", "workspace", "baseline"))
+ANSWERED = Guard("answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",))
+QUESTIONED = Guard("questioned", "a person has to say what the results are worth", lambda c, _: c.evidence == "questioned", reads=("evidence",))
+SEEN = Guard("seen", "a person has accepted the results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
+AWAITS = Guard("awaits", "a proposal awaits the operator", lambda c, _: c.outcome == "await_operator_confirm", reads=("outcome",))
+ASKS_MERGE = Guard("asks_merge", "an approved change is to be merged", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.handover == "none", reads=("outcome", "deliver", "handover"))
+HANDS_OVER = Guard("hands_over", "an approved change may be handed over", lambda c, _: (c.outcome == "approved" and ((c.deliver in ("branch", "draft-pr") and c.handover == "none") or c.handover == "granted")), reads=("outcome", "deliver", "handover"))
+TAKES_BACK = Guard("takes_back", "a delivered change is to be taken back", lambda c, _: c.outcome == "approved" and c.handover == "recalled", reads=("outcome", "handover"))
+# fmt: on
 
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -87,21 +67,26 @@ PROPOSE = effect("propose", AgentFacts, "agent")
 DISCUSS_REVIEW = effect("discuss_review", AgentFacts, "agent")
 DISCUSS_TEST = effect("discuss_test", AgentFacts, "agent")
 PREPARE = effect("prepare", SetupFacts, "setup")
+MEASURE = effect("measure", BaselineFacts, "baseline")
 IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
 REVIEW = effect("review", AgentFacts, "agent")
 ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
 RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
+EVIDENCE = gate("evidence")
+RECALL = effect("recall", CheckFacts, "recall")
 CONFIRM = gate("confirm")
 MERGE = gate("merge")
 DELIVER = effect("deliver", DeliveryFacts, "deliver")
+REVERT = effect("revert", DeliveryFacts, "revert")
 
 
 class S(State):
     intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
     plan = state(
-        "The coder drafts a proposal, or the working tree is made ready.",
+        "The coder drafts a proposal, or the working tree is made ready and checked as it is.",
         do(PROPOSE, work.propose, when=PROPOSES),
         do(PREPARE, work.prepare, when=TO_PREPARE),
+        do(MEASURE, work.measure, when=TO_MEASURE),
     )
     build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement))
     review = state(
@@ -114,6 +99,8 @@ class S(State):
         do(DISCUSS_TEST, work.discuss_test, when=PROPOSES),
         do(ASK_TESTER, work.ask_tester, when=IMPLEMENTS),
         do(RUN_CHECKS, work.run_checks, when=ANSWERED),
+        do(EVIDENCE, work.ask_evidence, when=QUESTIONED),
+        do(RECALL, work.recall, when=SEEN),
     )
     iterate = state("A round did not suffice; iterations are counted here.")
     finalize = resting(
@@ -121,6 +108,7 @@ class S(State):
         do(CONFIRM, work.ask_person, when=AWAITS),
         do(MERGE, work.ask_merge, when=ASKS_MERGE),
         do(DELIVER, work.deliver, when=HANDS_OVER),
+        do(REVERT, work.revert, when=TAKES_BACK),
     )
 
 
@@ -141,6 +129,7 @@ class E(Events):
     await_operator_confirm = event("The proposal waits for the operator.", M)
     workspace_ready = event("The working tree is set up.", X, SetupFacts)
     setup_failed = event("The working tree could not be set up.", X, SetupFacts)
+    baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
     start_coder = event("A round begins.", M)
     start_reviewer = event("The coder has changed the tree.", X, AgentFacts)
     coder_changed_nothing = event("The coder left the tree as it was.", X, AgentFacts)
@@ -152,7 +141,13 @@ class E(Events):
     tester_command_blocked = event("Nothing failed, but commands were not allowed to run.", X, CheckFacts)
     tests_failed = event("A check really failed.", X, CheckFacts)
     repeated_test_failure = event("The same check failed as in the round before.", X, CheckFacts)
+    evidence_questioned = event(
+        "Everything passed, but a person has to look at what that proves.", X, CheckFacts
+    )
+    evidence_accepted = event("A person accepts the results on this very tree.", Origin.GATE, GateAnswer)
+    evidence_declined = event("A person sends the change back.", Origin.GATE, GateAnswer)
     tests_passed = event("Every command ran on the current tree and passed.", X, CheckFacts)
+    finding_unresolved = event("The same finding stays open.", M)
     max_iterations_reached = event("No iteration is left.", M)
     provider_not_found = event("The agent's program is not installed.", X, AgentFacts)
     provider_auth_error = event("The agent is not logged in.", X, AgentFacts)
@@ -168,81 +163,43 @@ class E(Events):
     delivered = event("The change is handed over.", X, DeliveryFacts)
     delivery_failed = event("The change could not be handed over.", X, DeliveryFacts)
     delivery_requested = event("A person asks for the delivery to be tried again.", P)
+    revert_requested = event("A person asks for a delivered change to be taken back.", P, ctx.RevertRequested)
+    reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
+    revert_failed = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
 
 
 PROVIDER: tuple[EventDef, ...] = tuple(getattr(E, name) for name in PROVIDER_CLASSES)
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-NEW_PROPOSAL = Guard(
-    "proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",)
-)
-CONFIRMS = Guard(
-    "confirms",
-    "append mode: the operator confirms exactly the proposal that waits",
-    ctx.confirms,
-)
-PREPARED = Guard(
-    "prepared",
-    "implementation loop",
-    lambda c, _: c.phase == "implementation" and c.workspace == "ready",
-    reads=("phase", "workspace"),
-)
-DISCUSSED = Guard(
-    "discussed",
-    "proposal complete",
-    lambda c, _: c.phase == "proposal" and c.discussion == "complete",
-    reads=("phase", "discussion"),
-)
+# fmt: off
+NEW_PROPOSAL = Guard("proposal_mode", "new task, to be proposed first", lambda c, _: c.mode == "proposal", reads=("mode",))
+CONFIRMS = Guard("confirms", "append mode: the operator confirms exactly the proposal that waits", ctx.confirms)
+PREPARED = Guard("prepared", "implementation loop", lambda c, _: c.phase == "implementation" and c.workspace == "ready" and c.baseline == "measured", reads=("phase", "workspace", "baseline"))
+DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
 REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
 READY = Guard("ready", "the working tree is set up", lambda _, e: e.ready)
 CHANGED = Guard("changed", "coder completed", lambda c, e: not e.error and bool(e.tree) and e.tree != c.tree)
-UNCHANGED = Guard(
-    "unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree
-)
-APPROVES = Guard(
-    "approves",
-    "reviewer decision=approve",
-    lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve",
-)
-REQUESTS = Guard(
-    "requests_changes",
-    "reviewer decision=changes_requested",
-    lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested",
-)
-NAMES_COMMANDS = Guard(
-    "names_commands",
-    "the tester's reply names at least one command",
-    lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0,
-)
-FAILED = Guard(
-    "failed",
-    "command result has real failures",
-    lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0,
-)
-REPEATED = Guard(
-    "repeated",
-    "same command failed as previous round",
-    lambda c, e: (
-        bool(set(e.failed_commands) & set(c.failed_commands))
-        if c.repeated == "same_command"
-        else bool(set(e.failure_keys) & set(c.failure_keys))
-    ),
-)
+UNCHANGED = Guard("unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree)
+TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
+APPROVES = Guard("approves", "reviewer decision=approve", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "approve")
+REQUESTS = Guard("requests_changes", "reviewer decision=changes_requested", lambda _, e: not e.error and e.reply is not None and e.reply["decision"] == "changes_requested")
+NAMES_COMMANDS = Guard("names_commands", "the tester's reply names at least one command", lambda _, e: not e.error and e.reply is not None and e.reply["commands"] > 0)
+FAILED = Guard("failed", "command result has real failures", lambda _, e: bool(e.error) or e.failed + e.timeout + e.no_tests > 0)
+REPEATED = Guard("repeated", "same command failed as previous round", lambda c, e: bool(set(e.failed_commands) & set(c.failed_commands)) if c.repeated == "same_command" else bool(set(e.failure_keys) & set(c.failure_keys)))
 BLOCKED = Guard("blocked", "all failures are blocked commands", lambda _, e: e.blocked > 0)
-PASSED = Guard("passed", "all commands pass", lambda c, e: e.passed > 0 and e.tests > 0 and e.tree == c.tree)
-GRANTED = Guard(
-    "granted",
-    "the operator approves this very tree",
-    lambda c, e: e.choice == "approve" and e.digest == c.tree,
-)
+UNPROVEN = Guard("unproven", "nothing is proven about the current tree", lambda c, e: not ctx.proven(c, e))
+TOUCHED = Guard("touched", "what decides about tests or agents is not as it was on the base tree", lambda c, _: c.infrastructure == "changed", reads=("infrastructure",))
+DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda _, e: e.missing + e.flaky + e.doubts > 0)
+PASSED = Guard("passed", "all commands pass", lambda c, e: ctx.proven(c, e) and e.missing + e.flaky + e.doubts == 0)
+ACCEPTS = Guard("accepts", "the operator accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
+REJECTS = Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject")
+STANDS = Guard("stands", "what was accepted is what was recorded of the current tree", lambda c, e: ctx.proven(c, e) and c.accepted_tree == c.tree)
+GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
-DELIVERY_FAILED = Guard(
-    "delivery_failed",
-    "an approved change could not be handed over",
-    lambda c, _: c.outcome == "approved" and c.handover == "failed",
-    reads=("outcome", "handover"),
-)
+DELIVERY_FAILED = Guard("delivery_failed", "an approved change could not be handed over", lambda c, _: c.outcome == "approved" and c.handover == "failed", reads=("outcome", "handover"))
+DELIVERED = Guard("delivered", "an approved change was handed over, and nobody has taken it back", lambda c, _: c.outcome == "approved" and c.handover == "done", reads=("outcome", "handover"))
+# fmt: on
 
 
 def _error(name: str) -> Guard:
@@ -252,20 +209,17 @@ def _error(name: str) -> Guard:
 ERRORS = tuple((_error(e.name), e) for e in PROVIDER)
 
 ITERATIONS = Cap("iterations", "max_iterations", resets=(E.task_followup_received,))
+STUCK = Guard("stuck", "the same finding stays open while iterations remain", lambda c, _: ctx.stuck(c))
 REMAIN = room("remain", "iterations remaining", ITERATIONS)
 
-APPROVED = Guard(
-    "approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",)
-)
-FIRST_PROPOSED = Guard(
-    "first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",)
-)
-UNCONFIRMED = Guard(
-    "unconfirmed",
-    "a proposal was wanted and nobody confirmed one",
-    lambda c, _: c.mode == "proposal" and c.confirmation == "none",
-    reads=("mode", "confirmation"),
-)
+# fmt: off
+APPROVED = Guard("approved", "the outcome is approved", lambda c, _: c.outcome == "approved", reads=("outcome",))
+FIRST_PROPOSED = Guard("first_proposed", "the run began with a proposal", lambda c, _: c.mode == "proposal", reads=("mode",))
+UNCONFIRMED = Guard("unconfirmed", "a proposal was wanted and nobody confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation"))
+UNMEASURED = Guard("unmeasured", "the base tree was not checked", lambda c, _: c.baseline == "unmeasured", reads=("baseline",))
+UNSEEN = Guard("unseen", "the outcome is approved and changed infrastructure or doubtful results were not accepted", lambda c, _: (c.outcome == "approved" and (c.evidence == "questioned" or (c.infrastructure == "changed" and c.evidence != "accepted"))), reads=("outcome", "evidence", "infrastructure"))
+APPROVED_CHANGED = Guard("approved_changed", "the outcome is approved with changed infrastructure", lambda c, _: c.outcome == "approved" and c.infrastructure == "changed", reads=("outcome", "infrastructure"))
+# fmt: on
 
 WORKING = (S.plan, S.build, S.review, S.test)
 AFRESH = {
@@ -274,6 +228,7 @@ AFRESH = {
     "workspace": "unprepared",
     "tester": "unasked",
     "discussion": "open",
+    "evidence": "none",
     "handover": "none",
 }
 
@@ -292,8 +247,10 @@ TABLE = table(
     row(S.intake,    E.implementation_confirmed,  otherwise,     S.plan,     None,       "start implementation loop",                        "§2"),
     row(S.plan,      E.workspace_ready,           otherwise,     STAY,       None,       "the tree is ready for the first round",            "extension: setup is a taped step of its own", sets={"workspace": "ready"}),
     row(S.plan,      E.setup_failed,              otherwise,     S.finalize, None,       "stop: not a coder's round",                        "extension: setup has an outcome of its own", sets={"outcome": "setup_failed"}),
+    row(S.plan,      E.baseline_recorded,         otherwise,     STAY,       None,       "keep what the checks say before any change",       "extension: evidence is measured against the base tree", sets={"baseline": "measured"}),
     row(S.plan,      E.start_coder,               otherwise,     S.build,    ITERATIONS, "run coder impl",                                   "§2"),
-    row(S.build,     E.start_reviewer,            otherwise,     S.review,   None,       "run reviewer strict JSON",                         "§2"),
+    row(S.build,     E.start_reviewer,            TOUCHES,       S.review,   None,       "run reviewer strict JSON",                         "§2",  sets={"infrastructure": "changed", "evidence": "none"}),
+    row(S.build,     E.start_reviewer,            otherwise,     S.review,   None,       "run reviewer strict JSON",                         "§2",  sets={"infrastructure": "untouched", "evidence": "none"}),
     row(S.build,     E.coder_changed_nothing,     otherwise,     S.iterate,  None,       "set must-fix: the coder changed nothing",          "extension: no change is a failed round", sets={"last_round_outcome": "coder_changed_nothing"}),
     row(S.review,    E.review_schema_invalid,     otherwise,     S.finalize, None,       "set outcome, stop run",                            "§2",  sets={"outcome": "review_schema_invalid"}),
     row(S.review,    E.review_changes_requested,  otherwise,     S.iterate,  None,       "set must-fix list",                                "§2",  sets={"last_round_outcome": "review_changes_requested"}),
@@ -303,8 +260,12 @@ TABLE = table(
     row(S.test,      E.tester_command_blocked,    otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "tester_command_blocked"}),
     row(S.test,      E.tests_failed,              otherwise,     S.iterate,  None,       "set must-fix list with failed command + stderr",   "§2",  sets={"last_round_outcome": "test_failed"}),
     row(S.test,      E.repeated_test_failure,     otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "repeated_test_failure"}),
+    row(S.test,      E.evidence_questioned,       otherwise,     STAY,       None,       "ask a person, bound to this tree",                 "extension: changed test infrastructure and doubtful results open a gate", sets={"evidence": "questioned"}),
+    row(S.test,      E.evidence_accepted,         otherwise,     STAY,       None,       "recall what was recorded of this tree",            "extension: changed test infrastructure and doubtful results open a gate", sets={"evidence": "accepted"}),
+    row(S.test,      E.evidence_declined,         otherwise,     S.iterate,  None,       "set must-fix: what the operator does not accept",  "extension: changed test infrastructure and doubtful results open a gate", sets={"evidence": "none", "last_round_outcome": "evidence_declined"}),
     row(S.test,      E.tests_passed,              otherwise,     S.finalize, None,       "clear must-fix, finalize approved",                "§2",  sets={"outcome": "approved", "last_round_outcome": None}),
     row(S.iterate,   E.start_coder,               otherwise,     S.build,    ITERATIONS, "next round build",                                 "§2"),
+    row(S.iterate,   E.finding_unresolved,        otherwise,     S.finalize, None,       "stop with what stayed open and what was tried",    "extension: a review loop stops by rule", sets={"outcome": "finding_unresolved"}),
     row(ANY,         E.aborted_by_operator,       otherwise,     S.finalize, None,       "stop and persist canceled",                        "§2",  sets={"outcome": "canceled"}),
     row(S.finalize,  E.aborted_by_operator,       AWAITS,        S.finalize, None,       "reject the proposal that waits",                   "extension: abort while a proposal awaits confirmation", sets={"outcome": "canceled"}),
     row(ANY,         E.max_iterations_reached,    otherwise,     S.finalize, None,       "finalize best effort",                             "§2",  sets={"outcome": "max_iterations_reached"}),
@@ -314,52 +275,43 @@ TABLE = table(
     row(S.finalize,  E.delivered,                 otherwise,     STAY,       None,       "note where the change is",                         "extension: delivery is a taped effect", sets={"handover": "done"}),
     row(S.finalize,  E.delivery_failed,           otherwise,     STAY,       None,       "note why the change is not there",                 "extension: delivery is a taped effect", sets={"handover": "failed"}),
     row(S.finalize,  E.delivery_requested,        DELIVERY_FAILED, S.finalize, None,     "try the delivery again",                           "extension: a failed delivery can be repeated", sets={"handover": "none"}),
+    row(S.finalize,  E.revert_requested,          DELIVERED,     S.finalize, None,       "take the change back",                             "extension: a delivered change can be taken back, once", sets={"handover": "recalled"}),
+    row(S.finalize,  E.reverted,                  otherwise,     STAY,       None,       "note the commit that undoes it",                   "extension: a delivered change can be taken back, once", sets={"handover": "reverted"}),
+    row(S.finalize,  E.revert_failed,             otherwise,     STAY,       None,       "note why it stays",                                "extension: a delivered change can be taken back, once", sets={"handover": "done"}),
 )
 # fmt: on
 
 # ── Namings: how facts become events ────────────────────────────────────────────────────────────────────────────────
 
+# fmt: off
 NAMES = (
     naming(PROPOSE, *ERRORS, (REPLIED, E.roundtable_reviewer), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
     naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(
-        IMPLEMENT,
-        *ERRORS,
-        (CHANGED, E.start_reviewer),
-        (UNCHANGED, E.coder_changed_nothing),
-        (otherwise, E.provider_protocol_error),
-    ),
-    naming(
-        REVIEW,
-        *ERRORS,
-        (APPROVES, E.review_approved),
-        (REQUESTS, E.review_changes_requested),
-        (otherwise, E.review_schema_invalid),
-    ),
+    naming(MEASURE, (otherwise, E.baseline_recorded)),
+    naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
+    naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
     naming(ASK_TESTER, *ERRORS, (NAMES_COMMANDS, E.tester_replied), (otherwise, E.tester_schema_invalid)),
-    naming(
-        RUN_CHECKS,
-        (REPEATED, E.repeated_test_failure),
-        (FAILED, E.tests_failed),
-        (BLOCKED, E.tester_command_blocked),
-        (PASSED, E.tests_passed),
-        (otherwise, E.tests_failed),
-    ),
-    naming(
-        CONFIRM,
-        (Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject"), E.aborted_by_operator),
-        (otherwise, E.task_followup_received),
-    ),
+    naming(RUN_CHECKS, (REPEATED, E.repeated_test_failure), (FAILED, E.tests_failed), (BLOCKED, E.tester_command_blocked), (UNPROVEN, E.tests_failed), (TOUCHED, E.evidence_questioned), (DOUBTED, E.evidence_questioned), (PASSED, E.tests_passed), (otherwise, E.tests_failed)),
+    naming(EVIDENCE, (REJECTS, E.aborted_by_operator), (ACCEPTS, E.evidence_accepted), (otherwise, E.evidence_declined)),
+    naming(RECALL, (STANDS, E.tests_passed), (otherwise, E.tests_failed)),
+    naming(CONFIRM, (REJECTS, E.aborted_by_operator), (otherwise, E.task_followup_received)),
     naming(MERGE, (GRANTED, E.merge_granted), (otherwise, E.merge_declined)),
     naming(DELIVER, (DONE, E.delivered), (otherwise, E.delivery_failed)),
+    naming(REVERT, (DONE, E.reverted), (otherwise, E.revert_failed)),
 )
+# fmt: on
 COMPUTES = (
     computed(S.intake, (IMPLEMENTS, E.implementation_confirmed), (otherwise, E.draft_proposal)),
     computed(S.plan, (PREPARED, E.start_coder)),
     computed(S.test, (DISCUSSED, E.await_operator_confirm)),
-    computed(S.iterate, (REMAIN, E.start_coder), (otherwise, E.max_iterations_reached)),
+    computed(
+        S.iterate,
+        (STUCK, E.finding_unresolved),
+        (REMAIN, E.start_coder),
+        (otherwise, E.max_iterations_reached),
+    ),
 )
 FOLDS = (
     fold(E.roundtable_reviewer, ctx.proposed),
@@ -369,6 +321,7 @@ FOLDS = (
     fold(E.task_followup_received, ctx.followed_up),
     fold(E.workspace_ready, ctx.prepared),
     fold(E.setup_failed, ctx.setup_failed),
+    fold(E.baseline_recorded, ctx.measured),
     fold(E.start_coder, ctx.round_started),
     fold(E.start_reviewer, ctx.built),
     fold(E.coder_changed_nothing, ctx.nothing_built),
@@ -380,11 +333,19 @@ FOLDS = (
     fold(E.tests_failed, ctx.checks_failed),
     fold(E.tester_command_blocked, ctx.checks_stopped),
     fold(E.repeated_test_failure, ctx.checks_stopped),
+    fold(E.evidence_questioned, ctx.questioned),
+    fold(E.evidence_accepted, ctx.accepted),
+    fold(E.evidence_declined, ctx.declined),
     fold(E.tests_passed, ctx.checks_passed),
+    fold(E.finding_unresolved, ctx.escalated),
+    fold(E.max_iterations_reached, ctx.escalated),
     *(fold(e, ctx.provider_failed) for e in PROVIDER),
     fold(E.delivered, ctx.delivered),
     fold(E.delivery_failed, ctx.delivery_failed),
     fold(E.delivery_requested, ctx.delivery_requested),
+    fold(E.revert_requested, ctx.revert_requested),
+    fold(E.reverted, ctx.reverted),
+    fold(E.revert_failed, ctx.delivery_failed),
 )
 LAWS = (
     Only("outcome", "approved", by=(E.tests_passed,)),
@@ -394,6 +355,10 @@ LAWS = (
     Before(S.test, then=S.finalize, when=APPROVED),
     Never(S.build, when=PROPOSES),
     Never(S.build, when=UNCONFIRMED),
+    Never(S.build, when=UNMEASURED),
+    Never(S.finalize, when=UNSEEN),
+    Only("evidence", "accepted", by=(E.evidence_accepted,)),
+    Possible(S.finalize, when=APPROVED_CHANGED),
     Possible(S.finalize, when=APPROVED),
     Possible(S.build, when=FIRST_PROPOSED),
 )
@@ -409,19 +374,24 @@ MACHINE = machine(
     computes=COMPUTES,
     folds=FOLDS,
     laws=LAWS,
-    constants={"mode": ("proposal", "implementation"), "deliver": ("branch", "merge")},
+    constants={"mode": ("proposal", "implementation"), "deliver": ("branch", "merge", "draft-pr")},
     memory={
         "phase": ("proposal", "implementation"),
         "outcome": (
             None, "await_operator_confirm", "approved", "review_schema_invalid", "tester_command_blocked", "repeated_test_failure",
-            "max_iterations_reached", "canceled", "setup_failed", *PROVIDER_CLASSES,
+            "max_iterations_reached", "finding_unresolved", "canceled", "setup_failed", *PROVIDER_CLASSES,
         ),
-        "last_round_outcome": (None, "coder_changed_nothing", "review_changes_requested", "tester_schema_invalid", "test_failed"),
+        "last_round_outcome": (
+            None, "coder_changed_nothing", "review_changes_requested", "tester_schema_invalid", "test_failed", "evidence_declined",
+        ),
         "confirmation": ("none", "given"),
         "workspace": ("unprepared", "ready"),
         "tester": ("unasked", "asked", "answered"),
         "discussion": ("open", "complete"),
-        "handover": ("none", "granted", "declined", "done", "failed"),
+        "baseline": ("unmeasured", "measured"),
+        "infrastructure": ("untouched", "changed"),
+        "evidence": ("none", "questioned", "accepted"),
+        "handover": ("none", "granted", "declined", "done", "failed", "recalled", "reverted"),
     },
     abort=E.aborted_by_operator,
     successes=("approved",),

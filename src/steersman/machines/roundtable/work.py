@@ -31,6 +31,10 @@ def prepare(c: Context) -> dict[str, Any]:
     return {"commit": c.commit or c.base_commit}
 
 
+def measure(c: Context) -> dict[str, Any]:
+    return {"commit": c.base_commit, "tree": c.base_tree}
+
+
 def implement(c: Context) -> dict[str, Any]:
     asked = _agent(
         c,
@@ -51,7 +55,8 @@ def review(c: Context) -> dict[str, Any]:
         c, "reviewer", "implementation", "review", task=c.task_ref, plan=c.proposal_ref, patch=c.patch_ref
     )
     known = [{"id": k, "text": f["text"]} for k, f in c.findings.items() if f["state"] == "open"]
-    return {**asked, "contract": "reviewer", "must_fix": known}
+    told = {"must_fix": known, "points": "open findings"}
+    return {**asked, **told, "contract": "reviewer", "instructions": c.instructions_ref}
 
 
 def ask_tester(c: Context) -> dict[str, Any]:
@@ -64,11 +69,24 @@ def ask_tester(c: Context) -> dict[str, Any]:
         notes=c.tester_notes_ref,
         patch=c.patch_ref,
     )
-    return {**asked, "contract": "tester"}
+    return {**asked, "contract": "tester", "instructions": c.instructions_ref}
 
 
 def run_checks(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit, "tree": c.tree, "commands": c.commands_ref}
+    return {"commit": c.commit, "tree": c.tree, "commands": c.commands_ref, "baseline": c.baseline_ref}
+
+
+def ask_evidence(c: Context) -> dict[str, Any]:
+    shown = {"changed": c.infrastructure_ref, "questions": c.questions_ref, "patch": c.patch_ref}
+    return {
+        "digest": c.tree,
+        "choices": ["approve", "rework", "reject"],
+        "shown": {name: ref for name, ref in shown.items() if ref},
+    }
+
+
+def recall(c: Context) -> dict[str, Any]:
+    return {"commit": c.commit, "tree": c.tree, "results": c.results_ref, "baseline": c.baseline_ref}
 
 
 def ask_person(c: Context) -> dict[str, Any]:
@@ -96,8 +114,18 @@ def deliver(c: Context) -> dict[str, Any]:
         "base": c.base_commit,
         "task": c.task_ref,
         "confirmed_by": c.confirmed_by,
+        "accepted_by": c.accepted_by if c.accepted_tree == c.tree else "",
         "contract": c.confirmed_digest,
         "results": c.results_ref,
+    }
+
+
+def revert(c: Context) -> dict[str, Any]:
+    return {
+        "commit": c.delivered_commit,
+        "target": c.revert_branch,
+        "task": c.task_ref,
+        "person": c.reverted_by,
     }
 
 
@@ -110,4 +138,5 @@ def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[
         "commit": c.commit or c.base_commit,
         "base": c.base_commit,
         "texts": {name: ref for name, ref in texts.items() if ref},
+        "said": [name for name in ("task", "followup") if texts.get(name)],
     }
