@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 WORKERS ?= 2
 
-.PHONY: help setup demo test check coverage prove bench docs format clean
+.PHONY: help setup demo test test-agents check coverage prove bench docs format clean
 
 help:            ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 setup: $(STAMP)  ## the virtual environment
 $(STAMP): pyproject.toml
@@ -24,6 +24,12 @@ demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted c
 
 test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json
+	$(BIN)/python tests/agents/clis/install.py
+	rm -rf .cache/agents/rows
+	STEERSMAN_TEST_AGENTS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/agents; held=$$?; \
+	$(BIN)/python tests/agents/table.py $(KEEP) && exit $$held
 
 check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files
 	$(BIN)/ruff format --check src tests bench proofs docs

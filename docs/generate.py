@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from docs.grammars import grammar_page
 from steersman.bootstrap import machines
 from steersman.contracts.config import config_schema
 from steersman.contracts.replies import REPLIES, reply_schema
@@ -39,6 +40,7 @@ def pages() -> Iterator[tuple[str, str]]:
     for name, schema in sorted(schemas().items()):
         yield f"schemas/{name}.json", as_json(schema)
     yield "cli.md", command_page()
+    yield "commands.md", grammar_page(NOTICE)
 
 
 def machine_page(m: Machine) -> str:

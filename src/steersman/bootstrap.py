@@ -77,11 +77,13 @@ def load_config(start: "Path") -> Any:
     from msgspec.structs import replace
 
     inside = loaded.path.parent.relative_to(repository(start))
-    roles = {
-        n: replace(r, script=str(inside / r.script)) if r.script else r
-        for n, r in loaded.config.roles.items()
-    }
-    return loaded._replace(config=replace(loaded.config, roles=roles))
+
+    def moved(players: Any) -> Any:
+        return {n: replace(r, script=str(inside / r.script)) if r.script else r for n, r in players.items()}
+
+    roles, chat = moved(loaded.config.roles), loaded.config.chat
+    talkers = replace(chat, agents=moved(chat.agents))
+    return loaded._replace(config=replace(loaded.config, roles=roles, chat=talkers))
 
 
 def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge":
@@ -111,17 +113,48 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "bell": SocketBell(state / "bell"),
         "workspace": lambda config: _workspace(project, state, config),
         "commands": _commands,
-        "agent": lambda role, config: _agent(project, role, config),
+        "sandbox": sandbox,
+        "agent": lambda role, config: _agent(project, state, role, config),
         "prompt": _prompt,
         "role_prompt": lambda role: _role_prompt(project, role),
+        "secrets": lambda named: known_secrets(str(project), named),
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
         "sealed": FileAnchors(state).anchor,
         "anchors": _anchors(project, state),
         **instead,
     }
     if "journal" not in ports:
+        from steersman.adapters.sqlite.chat import SqliteChats
+
         ports["journal"] = open_journal(project, create=create)
+        ports["chats"] = SqliteChats(ports["journal"])
     return World(**ports)
+
+
+def known_secrets(project: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Values that are never kept and never told: of the environment, of logins, of the project's own variables."""
+    return _secrets(project)((*named, *_named_secrets(project)))
+
+
+@cache
+def _secrets(project: str) -> Any:
+    from steersman.adapters.secrets import KnownSecrets
+
+    return KnownSecrets(os.environ, project)
+
+
+@cache
+def _named_secrets(project: str) -> tuple[str, ...]:
+    """Variables that steersman.toml calls secret, also for runs that began before it did."""
+    from pathlib import Path
+
+    from steersman.errors import SteersmanError
+
+    try:
+        names: tuple[str, ...] = load_config(Path(project)).config.redact.env
+    except (SteersmanError, OSError):  # a broken file is told where it is needed
+        return ()
+    return names
 
 
 def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
@@ -137,27 +170,43 @@ def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
 def _workspace(project: "Path", state: "Path", config: "Config") -> Any:
     from steersman.adapters.git import GitWorkspace
 
-    return GitWorkspace(project, state, include=tuple(config.worktree.include))
+    return GitWorkspace(
+        project, state if state.is_dir() else _passing(), include=tuple(config.worktree.include)
+    )
+
+
+@cache
+def _passing() -> "Path":
+    """A place for whoever only looks at a project that has no state: gone with this process."""
+    import atexit
+    import tempfile
+    from pathlib import Path
+
+    place = tempfile.TemporaryDirectory(prefix="steersman-", ignore_cleanup_errors=True)
+    atexit.register(place.cleanup)
+    return Path(place.name)
 
 
 def _commands(config: "Config") -> Any:
     from steersman.adapters.commands import LocalCommands
 
-    return LocalCommands(tuple(tuple(argv) for argv in config.checks.values()))
+    allow = tuple(tuple(argv) for argv in config.checks.values())
+    network, grammars = config.sandbox.network, config.commands
+    return LocalCommands(allow, sandbox(config), network=network, grammars=grammars)
 
 
-def _agent(project: "Path", role: str, config: "Config") -> Any:
-    from steersman.adapters.scripted import ScriptedAgent
+def sandbox(config: "Config") -> Any:
+    """The box that agents and checks of a project run in, as far as this machine has one; raises where it must."""
+    from steersman.adapters.sandbox import probe
+
+    return probe(config.sandbox.mode, config.sandbox.reads, config.sandbox.memory_gb)
+
+
+def _agent(project: "Path", state: "Path", role: str, config: "Config") -> Any:
+    from steersman.adapters.agents.roster import Post, make
     from steersman.runtime.roles import role_of
 
-    chosen = role_of(config, role)
-    if chosen.agent == "scripted" and chosen.script:
-        return ScriptedAgent.load(project / chosen.script)
-    from steersman.errors import UserError
-
-    raise UserError(
-        f'[roles.{role}] agent = {chosen.agent!r} is not known here; known: scripted (with script = "file.yaml")'
-    )
+    return make(Post(role, role_of(config, role), project, state / "homes", sandbox(config)))
 
 
 @cache
@@ -179,8 +228,12 @@ def _role_prompt(project: "Path", role: str) -> str:
 
 def main(argv: "list[str] | None" = None) -> int:
     """The command line: hands this module over as the helm."""
+    import resource
+
     from steersman.faces.cli import main as face
 
+    # A picture of our memory would hold what no text may keep; what we start inherits this.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     return face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
 
 
@@ -198,11 +251,39 @@ def detect_checks(project: "Path") -> "Any":
     return detect(project)
 
 
+def installed_agents() -> dict[str, str]:
+    """The agent CLIs found on this machine, by the name a role calls them."""
+    from steersman.adapters.agents.roster import installed
+
+    return installed()
+
+
+def obstacle(role: Any) -> str:
+    """Why a call of this role would not even begin, with the next step; or nothing."""
+    from steersman.adapters.agents.roster import obstacle as found
+
+    return found(role)
+
+
 def render_config(**values: Any) -> str:
     """A commented steersman.toml."""
     from steersman.adapters.detect import render_config as render
 
     return render(**values)
+
+
+def leads_out(root: str, path: str) -> str | None:
+    """Why a path of a command leaves the tree, or None."""
+    from steersman.adapters.tree_paths import leads_out as found
+
+    return found(root, path)
+
+
+def cannot_hold(root: str, name: str) -> str | None:
+    """Why a file of this name must not be written below a folder as it is now, or None."""
+    from steersman.adapters.tree_paths import cannot_hold as found
+
+    return found(root, name)
 
 
 def sqlite_version() -> str:
@@ -217,11 +298,21 @@ def driver_argv(project: Place, run: str) -> list[str]:
     return [sys.executable, "-P", "-m", "steersman", "--project", os.fspath(project), "resume", run]
 
 
-def inside() -> str:
-    """The effect this process works for, found in its own environment or that of an ancestor; nothing outside a run."""
-    from steersman.adapters.process_table import effect_here
+def inside(project: Place) -> str:
+    """The effect this process works for, of a run in this store or in one beside it; nothing outside a run.
 
-    return effect_here()
+    Stores elsewhere do not count: a project whose tests try out steersman itself has throw-away ones.
+    """
+    from steersman.adapters.ancestry import known_effect
+
+    return known_effect(places.state_of(project), working_for())
+
+
+def working_for() -> tuple[str, ...]:
+    """Every effect that this process, its ancestors or its control group name, known or not."""
+    from steersman.adapters.process_table import effects_here
+
+    return effects_here()
 
 
 def lockfile() -> Any:

@@ -3,14 +3,17 @@
 import asyncio
 import os
 import shutil
+import socket
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import pytest
 
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.processes import alive
+from steersman.adapters.sandbox import probe
 from steersman.contracts.commands import Command
 from steersman.ports.commands import Commands
 
@@ -18,16 +21,35 @@ PY = sys.executable
 TEST = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): self.assertTrue({})\n"
 
 
+@pytest.fixture(params=["off", "auto"])
+def sandbox(request):
+    """Without a box, and in one where this machine has one."""
+    found = probe(request.param)
+    if request.param == "auto" and not found.isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
+    return found
+
+
+class Place(type(Path())):
+    """A directory, and how programs are started in it."""
+
+    sandbox = None
+
+
 @pytest.fixture
-def workdir(tmp_path, monkeypatch):
+def workdir(tmp_path, monkeypatch, sandbox):
     """A directory, with this interpreter and its pytest first on PATH."""
     monkeypatch.setenv("PATH", f"{os.path.dirname(PY)}:{os.environ['PATH']}")
-    return tmp_path
+    place = Place(tmp_path / "tree")
+    place.mkdir()
+    place.sandbox = sandbox
+    return place
 
 
-def run(argv, workdir, *, source="project", seconds=20, allow=(), effect="none:0:0"):
-    commands: Commands = LocalCommands(allow)
-    return asyncio.run(commands.run(Command("unit", argv, source), str(workdir), effect, seconds))
+def run(argv, workdir, *, source="project", seconds=20, allow=(), effect="none:0:0", setup=False, **more):
+    commands: Commands = LocalCommands(allow, workdir.sandbox, **more)
+    command = Command("unit", argv, source)
+    return asyncio.run(commands.run(command, str(workdir), effect, seconds, setup=setup))
 
 
 def test_a_project_check_may_always_run():
@@ -106,7 +128,7 @@ def test_the_environment_is_an_allowlist(workdir, monkeypatch):
     seen = set(eval(result.output))  # noqa: S307  our own dictionary
     assert seen <= {
         *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE"),
-        *("STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE"),
+        *("STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE", "PWD"),
     }
     assert "'STEERSMAN_EFFECT': 'r1:2:3'" in result.output
 
@@ -128,7 +150,8 @@ def test_a_timeout_is_its_own_verdict(workdir):
 def test_a_check_killed_by_a_signal_says_so(workdir):
     """A crash is a failure whose reason names the signal."""
     result = run((PY, "-c", "import os; os.kill(os.getpid(), 11)"), workdir)
-    assert (result.verdict, result.reason) == ("failed", "killed by signal 11")
+    assert result.verdict == "failed"
+    assert result.reason in ("killed by signal 11", "exit code 139, as after signal 11")
 
 
 def test_what_cannot_start_has_failed(workdir):
@@ -144,3 +167,38 @@ def test_bytes_that_are_no_text_are_escaped(workdir):
     """Output is text that any store can keep."""
     code = "import sys; sys.stdout.buffer.write(b'caf\\xe9 \\xe2\\x9c\\x93')"
     assert run((PY, "-c", code), workdir).output == "caf\\xe9 ✓"
+
+
+REACH = "import socket, sys\ntry: socket.create_connection(('127.0.0.1', int(sys.argv[1])), 5)\nexcept OSError: sys.exit(9)"
+
+
+def test_a_check_has_a_network_only_where_the_project_says_so(workdir):
+    """In a box a check reaches nothing; with network = true, and in a setup step, it does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        argv = (PY, "-c", REACH, str(server.getsockname()[1]))
+        assert run(argv, workdir).exit_code == (9 if workdir.sandbox.isolated else 0)
+        assert run(argv, workdir, network=True).exit_code == 0
+        assert run(argv, workdir, setup=True).exit_code == 0
+
+
+def test_what_setup_leaves_at_home_is_there_for_the_checks(workdir):
+    """A tool that a setup step put into its home is found by the next command; a check leaves nothing there."""
+    if not workdir.sandbox.isolated:
+        pytest.skip("without a box the home is the user's own")
+    write = "import os; open(os.path.expanduser('~/{}'), 'w').write('x')"
+    look = (PY, "-c", "import os; print(sorted(os.listdir(os.path.expanduser('~'))))")
+    assert run((PY, "-c", write.format("tool")), workdir, setup=True).exit_code == 0
+    assert run((PY, "-c", write.format("junk")), workdir).exit_code == 0
+    assert run((PY, "-c", write.format("tool")), workdir).exit_code != 0
+    assert run(look, workdir).output == "['tool']\n"
+    assert os.listdir(f"{workdir}.home") == ["tool"]
+
+
+def test_a_check_writes_its_tree_and_nothing_else(workdir):
+    """In a box the directory beside the tree stays as it is."""
+    beside = workdir.parent / "beside"
+    beside.mkdir()
+    code = f"open('in', 'w').close(); open({str(beside / 'out')!r}, 'w').close()"
+    result = run((PY, "-c", code), workdir)
+    assert (workdir / "in").exists()
+    assert (result.exit_code == 0) == (beside / "out").exists() == (not workdir.sandbox.isolated)

@@ -95,10 +95,10 @@ def test_nothing_fits(agent, tree, role):
 REPLIES = """
 version: 1
 reviewer:
-  - reply: {decision: approve, must_fix: [], nice_to_have: [], tests: [], security: []}
+  - reply: {decision: approve, summary: read, must_fix: [], nice_to_have: [], tests: [], security: []}
   - round: 2
     nonce: wrong
-    reply: {decision: approve, must_fix: [], nice_to_have: [], tests: [], security: []}
+    reply: {decision: approve, summary: read, must_fix: [], nice_to_have: [], tests: [], security: []}
   - round: 3
     raw: "LGTM {"
 tester:

@@ -105,6 +105,8 @@ def unknown(said):
     known, command = option_names(cli), cli
     while words:
         word = words.pop(0)
+        if word == "--":
+            return ""  # what follows are words, not options
         if word.startswith("-") and len(word) > 1:
             if word.partition("=")[0] not in known:
                 return f"no option {word}"

@@ -133,7 +133,7 @@ def test_a_script_that_is_not_there_or_broken(project: Project) -> None:
 
 
 GARBAGE = ["not JSON", "{}", '{"decision": "approve"}', '{"decision": "maybe"', "\x1b[2Japprove", '[{"decision":"approve"}]',
-           '{"decision":"approve","must_fix":[],"nice_to_have":[],"tests":[],"security":[],"nonce":"x"}']  # fmt: skip
+           '{"decision":"approve","summary":"read","must_fix":[],"nice_to_have":[],"tests":[],"security":[],"nonce":"x"}']  # fmt: skip
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
@@ -343,7 +343,7 @@ def test_dry_creates_nothing(project: Project) -> None:
     """`--dry` tells gates, calls, checks and budget, and leaves no trace."""
     project.prepare(story(deliver="merge", budget={"turns": 9}, retries=1))
     told = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
-    assert told["gates"] == ["confirm", "merge", "budget"]
+    assert told["gates"] == ["confirm", "evidence", "merge", "budget"]
     assert (told["agent_calls"], told["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
     assert told["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
     assert told["budget"] == {"turns": 9}

@@ -42,13 +42,27 @@ def _until(project: Project, state: str, driver: subprocess.Popen[bytes], second
     raise AssertionError(f"no run got to {state}: {project.call('runs')} {driver.communicate()}")
 
 
+def _entries_until(project: Project, run: str, kind: str, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not any(e["kind"] == kind for e in project.entries(run)):
+        assert time.monotonic() < end, f"no entry is {kind}: {project.entries(run)}"
+        time.sleep(0.05)
+
+
+def _agents_until(project: Project, *, some: bool) -> list[int]:
+    """The same after at most ten seconds in which there are some, or none any more."""
+    deadline = time.monotonic() + 10
+    while bool(_agents(project)) != some and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return _agents(project)
+
+
 def _agents(project: Project) -> list[int]:
-    """The processes that work for the project's runs."""
+    """The processes that work for the project's runs, by where they work and what they were started with."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/cwd/.git") as file:
-                own = str(project.repo) in file.read()
+            own = os.readlink(f"/proc/{name}/cwd").startswith(f"{project.place}/state/")
             with open(f"/proc/{name}/environ", "rb") as file:
                 own = own and b"STEERSMAN_EFFECT=" in file.read()
         except OSError:
@@ -130,11 +144,12 @@ def test_one_driver_per_run(working: tuple[Project, subprocess.Popen[bytes], str
 
 
 def test_a_killed_driver_is_replaced(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
-    """After kill -9 the run can go on; what the dead driver had started is stopped first."""
+    """After kill -9 what the dead driver had started is stopped without anyone asking, and the run can go on."""
     project, driver, run = working
+    assert len(_agents_until(project, some=True)) == 1
     driver.kill()
     driver.communicate(timeout=10)
-    assert len(_agents(project)) == 1
+    assert _agents_until(project, some=False) == []
     assert "can go on" in project.call().out
     _hurry(project)
     done = project.call("resume", run, "--json")
@@ -223,18 +238,17 @@ def test_an_agent_never_speaks_for_a_person(project: Project) -> None:
 
 def test_an_owner_that_wakes_up_leaves_its_successor_alone(project: Project) -> None:
     """A driver that was taken over and wakes up finds its writes void, and stops nothing that is not its own."""
-    slow = ["python3", "-c", "import time; time.sleep(3)"]
+    # Slow on the changed tree alone: the base tree is checked first.
+    slow = ["python3", "-c", "import calc, time; time.sleep(3 * (calc.add(2, 3) == 5))"]
     project.prepare(story(checks={"slow": slow, "unit": UNIT}, max_iterations=1))
     old = project.start("run", "Fix add", "--mode", "implementation")
     try:
         _until(project, "test", old)
         run = project.only()
-        while not _agents(project):
-            time.sleep(0.05)
+        assert _agents_until(project, some=True)
         old.send_signal(signal.SIGSTOP)
         new = project.start("resume", run, "--take-over", "--json")
-        while not any(e["kind"] == "claimed" for e in project.entries(run)):
-            time.sleep(0.05)
+        _entries_until(project, run, "claimed")
         old.send_signal(signal.SIGCONT)
         said = old.communicate(timeout=20)
         assert old.returncode == 4, said

@@ -25,7 +25,14 @@ class Add(unittest.TestCase):
         self.assertEqual(add(2, 3), 5)
 """
 UNIT = ["python3", "-m", "unittest", "-q"]
-APPROVE = {"decision": "approve", "must_fix": [], "nice_to_have": [], "tests": [], "security": []}
+APPROVE = {
+    "decision": "approve",
+    "summary": "read",
+    "must_fix": [],
+    "nice_to_have": [],
+    "tests": [],
+    "security": [],
+}
 CHANGES = {**APPROVE, "decision": "changes_requested", "must_fix": ["say why"]}
 NAMES = {"test_plan": "run it", "commands": [UNIT], "expected_results": ["ok"]}
 

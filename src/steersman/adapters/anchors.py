@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from steersman.adapters.anchor_key import AnchorKey, read_anchor
-from steersman.adapters.git_cli import Git, checked_name
+from steersman.adapters.git_cli import checked_name
+from steersman.adapters.git_repository import Git
 from steersman.errors import UserError, WorkspaceError
 from steersman.kernel.canonical import canonical
 from steersman.ports.anchors import Anchor, Kept
@@ -70,7 +71,7 @@ class GitAnchors:
 
     def __init__(self, state: Path, repository: Path) -> None:
         self.key = AnchorKey(state)
-        self._git = Git(repository)
+        self._git = Git(repository, state / "hulls")
 
     def keep(self, run: str, seq: int, hash_: str, at: int) -> Anchor:
         anchor = self.key.sign(run, seq, hash_, at)

@@ -56,7 +56,9 @@ def _into(fd: int, part: str) -> int:
 
 def _replace(fd: int, name: str, data: bytes) -> None:
     part = f".{name}.{os.getpid()}.part"
-    out = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644, dir_fd=fd)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part, dir_fd=fd)  # whatever was put there may have another name elsewhere
+    out = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=fd)
     with os.fdopen(out, "wb") as file:
         file.write(data)
     os.replace(part, name, src_dir_fd=fd, dst_dir_fd=fd)

@@ -1,41 +1,74 @@
-"""Runs checks in a working tree and records what happened.
+"""Runs checks in a working tree, in a box where there is one, and records what happened.
 
 **Invariant:** what is executed is the approved argv, without a shell, without input and with an environment of ours;
-a command that fails is a fact, not an exception.
+a command that fails is a fact, not an exception. A runner is asked for its report through that environment.
 """
 
 import os
 from typing import Literal
 
+from steersman.adapters.git_cli import quiet
 from steersman.adapters.processes import Executed, execute
-from steersman.contracts.commands import Argv, Command, CommandResult
-from steersman.judges.commands import command_problem, outcome, tests_counted
+from steersman.adapters.reports import Asked, asked
+from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.tree_paths import leads_out
+from steersman.contracts.commands import Argv, Command, CommandResult, Report
+from steersman.contracts.grammars import Commands
+from steersman.judges.commands import PLAIN, Blocked, approve
+from steersman.judges.reports import Unreadable, proven
+from steersman.judges.summaries import printed_tests
+from steersman.ports.sandbox import Box, Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
+NOT_FOUND = 127  # of a shell, and of the first program in a box
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 class LocalCommands:
-    """The `Commands` port on this machine; `allow` holds the argv of the project's own checks."""
+    """The `Commands` port on this machine; `allow` holds the argv of the project's own checks, `grammars` its [commands].
 
-    def __init__(self, allow: tuple[Argv, ...]) -> None:
-        self._allow = allow
+    In a box a command can write its working tree, a /tmp and a home that are gone afterwards, and has a network only
+    where `network` says so. A setup step has it anyway, because it installs, and keeps its home.
+    """
+
+    def __init__(
+        self,
+        allow: tuple[Argv, ...],
+        sandbox: Sandbox | None = None,
+        *,
+        network: bool = False,
+        grammars: Commands = PLAIN,
+    ) -> None:
+        self._allow, self._network, self._grammars = allow, network, grammars
+        self._sandbox = sandbox or OpenSandbox("none was asked for")
 
     def problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
+        return self._why_not(command)
+
+    def _why_not(self, command: Command, workdir: str | None = None) -> str | None:
+        """In a working tree a path that a proposed command names has to stay there, links and all."""
         if command.source == "project":
             return None
-        return command_problem(command.argv, self._allow)
+        verdict = approve(list(command.argv), self._allow, self._grammars)
+        if isinstance(verdict, Blocked):
+            return verdict.reason
+        found = (leads_out(workdir, path) for path in verdict.paths if workdir is not None)
+        return next((f"not on the allow-list: {trouble}" for trouble in found if trouble), None)
 
-    async def run(self, command: Command, workdir: str, effect: str, seconds: int) -> CommandResult:
+    async def run(
+        self, command: Command, workdir: str, effect: str, seconds: int, *, setup: bool = False
+    ) -> CommandResult:
         """Returns what happened; never raises for a command that fails."""
         name, argv, source = command.name, command.argv, command.source
-        if (reason := self.problem(command)) is not None:
+        if (reason := self._why_not(command, workdir)) is not None:
             return CommandResult(name=name, argv=argv, source=source, verdict="blocked", reason=reason)
-        done = await execute(argv, workdir, _environment(), seconds, effect)
-        output = done.output.decode("utf-8", "backslashreplace")
-        tests = tests_counted(output)
-        verdict, reason = _verdict(argv, done, tests)
+        with asked(argv) as report:
+            done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
+            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"))
+        verdict, tests, reason = _verdict(argv, done, found, printed_tests(output))
+        if done.exit_code == NOT_FOUND and self._sandbox.isolated:
+            reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
         return CommandResult(
             name=name,
             argv=argv,
@@ -43,23 +76,66 @@ class LocalCommands:
             verdict=verdict,
             exit_code=done.exit_code,
             tests=tests,
+            report=found if isinstance(found, Report) else None,
+            asked=report.env,
             reason=reason,
             output=output,
             micros=done.micros,
         )
 
+    async def _executed(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
+    ) -> Executed:
+        argv = command.argv
+        env = {**_environment(), **report.env}
+        if not self._sandbox.isolated:
+            if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
+                env |= quiet()
+            return await execute(argv, workdir, env, seconds, effect, cap=report.cap)
+        try:
+            box, home = self._box(workdir, report, setup=setup)
+            async with self._sandbox.wrap(argv, box, env | home, workdir) as boxed:
+                return await execute(boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap)
+        except (OSError, ValueError) as error:
+            return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
+
+    def _box(self, workdir: str, report: Asked, *, setup: bool) -> tuple[Box, dict[str, str]]:
+        """What a command may touch; a home that a setup step has filled is beside the tree, and removed with it."""
+        home = f"{workdir}.home"
+        if not os.path.isdir(workdir):
+            raise ValueError(f"the working directory {workdir} is gone")
+        if setup:
+            os.makedirs(home, mode=0o700, exist_ok=True)
+        kept = os.path.isdir(home)
+        writes = (workdir, *((report.folder,) if report.folder else ()), *((home,) if setup else ()))
+        network = None if setup or self._network else ()
+        box = Box(writes, network=network, home=home if kept and not setup else "")
+        return box, {"HOME": home} if kept else {}
+
 
 def _environment() -> dict[str, str]:
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    # A relative entry would let the tree stand in for a program.
+    passed_on["PATH"] = ":".join(p for p in passed_on.get("PATH", os.defpath).split(":") if p.startswith("/"))
     # Bytecode written into the tree would be part of the next recorded change.
     return {**passed_on, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _verdict(argv: Argv, done: Executed, tests: int | None) -> tuple[Verdict, str]:
+def _verdict(
+    argv: Argv, done: Executed, report: Report | Unreadable | None, printed: int | None
+) -> tuple[Verdict, int | None, str]:
     if done.timed_out:
-        return "timeout", "stopped with all it had started: its time was over"
+        return "timeout", printed, "stopped with all it had started: its time was over"
     if done.exit_code is None:
-        return "failed", done.reason
-    return outcome(
-        argv, done.exit_code, tests
-    ), f"killed by signal {-done.exit_code}" if done.exit_code < 0 else ""
+        return "failed", None, done.reason
+    verdict, tests, reason = proven(argv, done.exit_code, report, printed)
+    return verdict, tests, _died(done.exit_code) or reason
+
+
+def _died(code: int) -> str:
+    """How a program died, where its exit tells; in a box a signal shows as an exit code above 128."""
+    if code < 0:
+        return f"killed by signal {-code}"
+    if code == NOT_FOUND:
+        return f"exit code {NOT_FOUND}: a program was not found"
+    return f"exit code {code}, as after signal {code - 128}" if 128 < code < 160 else ""

@@ -18,6 +18,7 @@ import msgspec
 from steersman.adapters.config_advice import refused
 from steersman.contracts.config import MAX_HOURS, MAX_USD, Config, Role, config_schema
 from steersman.errors import UserError
+from steersman.judges.mentions import folded
 from steersman.judges.problems import Problem, problems_of
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
@@ -32,6 +33,7 @@ _AMOUNTS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600
 _ROLE_FIELDS = Role.__struct_fields__
 
 Keys = tuple[str | int, ...]
+_PLACES: tuple[Keys, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
 
 
 class LoadedConfig(NamedTuple):
@@ -99,7 +101,7 @@ def _short_lines(text: str, name: str) -> None:
 
 def _fits(value: dict[str, Any]) -> bool:
     """The quick answer for a file without problems: listing them costs more than all the rest."""
-    internal = {"micro_usd", "seconds"} & set(_budget(value))
+    internal = {"micro_usd", "seconds"} & {name for place in _PLACES for name in _table(value, place)}
     if "version" not in value or internal or not isinstance(value.get("budget", {}), dict):
         return False
     try:
@@ -142,7 +144,7 @@ def _is_odd(value: Any, path: Keys) -> bool:
 
 
 def _is_amount_place(path: Keys) -> bool:
-    return path in {("budget", name) for name in _AMOUNTS}
+    return path[:-1] in _PLACES and path[-1] in _AMOUNTS
 
 
 def _is_option_place(path: Keys) -> bool:
@@ -189,16 +191,27 @@ def _plain(value: Any, path: Keys) -> Any:
             return value
 
 
-def _budget(value: dict[str, Any]) -> dict[str, Any]:
-    budget = value.get("budget")
-    return budget if isinstance(budget, dict) else {}
+def _table(value: Any, place: Keys) -> dict[str, Any]:
+    """The table at a place; an empty one where there is none."""
+    for key in place:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _with(value: dict[str, Any], place: Keys, table: dict[str, Any]) -> dict[str, Any]:
+    """The same with another table at a place that is there."""
+    key = str(place[0])
+    inner = table if len(place) == 1 else _with(value[key], place[1:], table)
+    return {**value, key: inner}
 
 
 def _amount_problems(value: dict[str, Any]) -> list[Problem]:
-    given = {name: _budget(value)[name] for name in _AMOUNTS if name in _budget(value)}
+    given = [
+        (p, name, _table(value, p)[name]) for p in _PLACES for name in _AMOUNTS if name in _table(value, p)
+    ]
     return [
-        Problem(("budget", name), f"{_shown(amount)} is not a number above 0 and up to {_AMOUNTS[name][2]}")
-        for name, amount in given.items()
+        Problem((*place, name), f"{_shown(amount)} is not a number above 0 and up to {_AMOUNTS[name][2]}")
+        for place, name, amount in given
         if not _is_amount(amount, _AMOUNTS[name][2])
     ]
 
@@ -216,18 +229,24 @@ def _is_amount(amount: Any, most: int) -> bool:
 
 def _without_amounts(value: dict[str, Any]) -> dict[str, Any]:
     """They were judged exactly, by us; for the schema any number will do."""
-    if not _budget(value):
-        return value
-    return {**value, "budget": {k: 1 if k in _AMOUNTS else v for k, v in _budget(value).items()}}
+    for place in _PLACES:
+        table = _table(value, place)
+        if table:
+            value = _with(value, place, {k: 1 if k in _AMOUNTS else v for k, v in table.items()})
+    return value
 
 
 def _contract_form(value: dict[str, Any]) -> dict[str, Any]:
-    budget = {k: v for k, v in _budget(value).items() if k not in _AMOUNTS}
-    for name, (field, units, _) in _AMOUNTS.items():
-        if name in _budget(value):
-            budget[field] = _rounded_up(_budget(value)[name], units)
+    for place in _PLACES:
+        if _table(value, place):
+            value = _with(value, place, _in_units(_table(value, place)))
     roles = {name: _role(table) for name, table in value.get("roles", {}).items()}
-    return {**value, "budget": budget, "roles": roles}
+    return {**value, "roles": roles}
+
+
+def _in_units(table: dict[str, Any]) -> dict[str, Any]:
+    written = {_AMOUNTS[k][0]: _rounded_up(v, _AMOUNTS[k][1]) for k, v in table.items() if k in _AMOUNTS}
+    return {**{k: v for k, v in table.items() if k not in _AMOUNTS}, **written}
 
 
 def _rounded_up(amount: int | Decimal, units: int) -> int:
@@ -245,14 +264,17 @@ def _role(table: dict[str, Any]) -> dict[str, Any]:
 def _joined(value: dict[str, Any]) -> list[Problem]:
     """What no schema says."""
     found = _near_misses(value)
-    for name, role in value.get("roles", {}).items():
-        if (role["agent"] == "scripted") != ("script" in role):
-            wrong = (
-                "is missing: the scripted agent needs one"
-                if "script" not in role
-                else 'needs agent = "scripted"'
-            )
-            found.append(Problem(("roles", name, "script"), wrong))
+    talkers = _table(value, ("chat", "agents"))
+    for place, table in ((("roles",), value.get("roles", {})), (("chat", "agents"), talkers)):
+        for name, role in table.items():
+            if (role["agent"] == "scripted") != ("script" in role):
+                wrong = (
+                    "is missing: the scripted agent needs one"
+                    if "script" not in role
+                    else 'needs agent = "scripted"'
+                )
+                found.append(Problem((*place, name, "script"), wrong))
+    found += _names(talkers, _table(value, ("chat",)).get("host"))
     argvs: list[tuple[tuple[str | int, ...], list[str]]] = [
         (("checks", name), argv) for name, argv in value.get("checks", {}).items()
     ]
@@ -266,6 +288,23 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
         if path.startswith(("/", "~")) or ".." in path.split("/"):
             found.append(Problem(("worktree", "include", n), "leaves the repository"))
     return found
+
+
+def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:
+    """Whoever is called answers alone: no two have the same name, whatever its capitals."""
+    taken: dict[str, str] = {}
+    called: list[tuple[str, str, Keys]] = [(name, name, ()) for name in talkers]
+    called += [
+        (name, word, ("aliases", n))
+        for name, t in talkers.items()
+        for n, word in enumerate(t.get("aliases", ()))
+    ]
+    for name, word, where in called:
+        other = taken.setdefault(folded(word), name)
+        if other != name or (where and folded(word) == folded(name)):
+            yield Problem(("chat", "agents", name, *where), f"{word!r} is a name of {other!r} already")
+    if host is not None and host not in talkers:
+        yield Problem(("chat", "host"), f"nobody is called {host!r}: name one of [chat.agents]")
 
 
 def _near_misses(value: dict[str, Any]) -> list[Problem]:

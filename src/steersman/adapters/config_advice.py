@@ -34,7 +34,34 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
     ("unattended",): '[unattended] and below it on_limit = "wait"',
     ("notify",): '[notify] and below it webhook = "env:STEERSMAN_WEBHOOK"',
     ("rules", "repeated_failure"): 'repeated_failure = "same_command"',
+    ("rules", "same_finding"): "same_finding = 3",
+    ("rules", "changed_tests"): 'changed_tests = "gate"',
+    ("chat", "agents"): '[chat.agents.bob] and below it agent = "claude"',
+    ("chat", "budget"): "[chat.budget] and below it usd = 1",
+    ("chat",): '[chat] and below it host = "bob"',
+    ("redact",): '[redact] and below it env = ["DATABASE_URL"]',
+    ("sandbox", "mode"): 'mode = "auto"',
+    ("sandbox", "reads"): 'reads = ["~/.cargo/registry"]',
+    ("sandbox", "network"): "network = true",
+    ("sandbox", "memory_gb"): "memory_gb = 16",
+    ("sandbox",): '[sandbox] and below it mode = "auto"',
     ("rules",): "[rules] and below it max_iterations = 3",
+    ("commands", "sets"): 'sets = ["tests", "read", "uv"]',
+    ("commands", "scripts"): 'scripts = ["lint"]',
+    ("commands", "targets"): 'targets = ["verify"]',
+    (
+        "commands",
+        "grammars",
+    ): '[commands.grammars.phpunit] and below it start = ["vendor/bin/phpunit"], flags = ["--stop"],'
+    ' values = { "--filter" = "name" }, operands = "path"',
+    ("commands",): '[commands] and below it sets = ["tests", "read"]',
+}
+
+
+_TABLES = {
+    ("commands", "grammars"): "OwnGrammar",
+    ("chat", "agents"): "ChatAgent",
+    ("chat", "budget"): "ChatBudget",
 }
 
 
@@ -63,5 +90,5 @@ def _did_you_mean(path: tuple[str | int, ...]) -> str:
 
 def _known_at(table: tuple[str, ...]) -> list[str]:
     parts = config_schema()["$defs"]
-    part = parts.get(table[0].capitalize() if table else "Config", {})
+    part = parts.get(_TABLES.get(table[:2]) or (table[0].capitalize() if table else "Config"), {})
     return sorted(part.get("properties", {}))

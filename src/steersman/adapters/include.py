@@ -1,5 +1,6 @@
 """Copies files that git does not keep (`.env.test`, local settings) from the user's checkout into a working tree.
 
+Which ones, `[worktree] include` of steersman.toml and `.worktreeinclude` of that checkout say.
 **Invariant:** nothing is read from outside the checkout or written outside the tree, whatever links say; a file that
 is already there is never replaced; `.git` is never touched.
 """
@@ -11,16 +12,34 @@ from pathlib import Path, PurePosixPath
 
 from steersman.errors import UserError
 
+LISTED = ".worktreeinclude"
+_LONGEST = 64 << 10
 
-def checked_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
+
+def checked_patterns(patterns: tuple[str, ...], where: str = "[worktree] include") -> tuple[str, ...]:
     """The patterns, if each is a relative glob that stays inside the repository."""
     for pattern in patterns:
         parts = PurePosixPath(pattern).parts
         if not parts or pattern.startswith("/") or ".." in parts or "\0" in pattern:
-            raise UserError(
-                f"[worktree] include: {pattern!r} has to be a relative path or glob inside the repository"
-            )
+            raise UserError(f"{where}: {pattern!r} has to be a relative path or glob inside the repository")
     return patterns
+
+
+def listed_patterns(top: Path) -> tuple[str, ...]:
+    """The patterns of a checkout's own list: one a line, `#` begins a comment, a leading slash means the top."""
+    try:
+        fd = os.open(top / LISTED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ()
+    with open(fd, "rb") as file:
+        words = file.read(_LONGEST) if os.path.isfile(fd) else b""
+    lines = [line.strip() for line in words.decode("utf-8", "replace").splitlines()]
+    wanted = tuple(line.removeprefix("/") for line in lines if line and not line.startswith("#"))
+    if refused := next((line for line in wanted if line.startswith("!")), None):
+        raise UserError(
+            f"{LISTED}: {refused!r} takes something out again, which is not done here: take the line out"
+        )
+    return checked_patterns(wanted, LISTED)
 
 
 def copy_included(top: Path, tree: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ except ImportError:
         from hashlib import sha256
 
 
+STORE = "store.db"
+
+
 def top_of(start: str | os.PathLike[str]) -> str:
     """The top of the repository around `start`, or `start` itself where there is none."""
     here = folder = os.path.realpath(start)
@@ -26,15 +29,20 @@ def top_of(start: str | os.PathLike[str]) -> str:
     return folder
 
 
-def state_of(project: str | os.PathLike[str]) -> str:
-    """The project's own directory for what it must not lose."""
+def states() -> str:
+    """The directory of all projects' states: no sandbox shows it."""
     given = os.environ.get("XDG_STATE_HOME", "")
     home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(home, "steersman")
+
+
+def state_of(project: str | os.PathLike[str]) -> str:
+    """The project's own directory for what it must not lose."""
     mark = sha256(os.fsencode(project)).hexdigest()[:10]
-    name = os.path.basename(os.fspath(project)) or "root"
-    return os.path.join(home, "steersman", f"{name}-{mark}")
+    name = os.path.basename(os.fspath(project))[:40] or "root"  # with the mark it has to fit a file name
+    return os.path.join(states(), f"{name}-{mark}")
 
 
 def store_of(project: str | os.PathLike[str]) -> str:
     """The project's store."""
-    return os.path.join(state_of(project), "store.db")
+    return os.path.join(state_of(project), STORE)

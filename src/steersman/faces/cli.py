@@ -13,7 +13,8 @@ import click
 
 from steersman import __version__
 from steersman.errors import SteersmanError
-from steersman.faces.deck import DONE, EXITS, USAGE
+from steersman.faces.deck import DONE, EXITS, USAGE, aside, json_line
+from steersman.judges.text import one_line
 
 if TYPE_CHECKING:
     from steersman.faces.helm import Helm
@@ -38,10 +39,13 @@ COMMANDS = {
     "followup": ("speak:followup", "Ask a run that has its outcome for more."),
     "send": ("speak:send", "Send a run an event that a person may cause."),
     "abort": ("speak:abort", "Stop a run for good."),
+    "revert": ("revert:revert", "Take back what a run has delivered."),
     "resume": ("resume:resume", "Drive a run on from where its tape ends."),
     "fork": ("resume:fork", "Start a new run from any entry of another."),
     "report": ("report:report", "A run as a Markdown report."),
+    "chat": ("chat:chat", "Talk with agents beside the machines."),
     "audit": ("audit:audit", "The tape: read, verify, replay, anchor, prune, export."),
+    "check": ("check:check", "Would it be accepted? A command, a verdict, a name."),
     "machine": ("machine:machine", "The state machines: list, show, check, migrate, lock."),
     "doctor": ("doctor:doctor", "Check the surroundings; say how to mend them."),
 }
@@ -112,16 +116,16 @@ def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
         code = cli.main(args=args, prog_name="steersman", standalone_mode=False, obj=helm)
         sys.stdout.flush()
     except SteersmanError as error:
-        return _failed(args, str(error), error.exit_code)
+        return _failed(helm, args, str(error), error.exit_code)
     except click.ClickException as error:
-        return _misused(args, error)
+        return _misused(helm, args, error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except (BrokenPipeError, SystemExit):  # click's own way of saying that the pipe is closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
         return DONE
     except Exception:
-        return _defect(args)
+        return _defect(helm, args)
     return code if isinstance(code, int) else 0
 
 
@@ -135,25 +139,34 @@ def _streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _failed(args: list[str], message: str, code: int) -> int:
-    from steersman.judges.text import printable
-
-    click.secho(f"steersman: {printable(message)}", err=True, fg="red")
+def _failed(helm: "Helm", args: list[str], message: str, code: int) -> int:
+    told = _without_secrets(helm, message)
+    click.secho(f"steersman: {aside(told)}", file=sys.stderr, fg="red")
     if "--json" in args:
-        import msgspec
-
-        click.echo(msgspec.json.encode({"error": message, "exit_code": code}))
+        click.echo(json_line({"error": told, "exit_code": code}), file=sys.stdout)
     return code
 
 
-def _misused(args: list[str], error: click.ClickException) -> int:
+def _without_secrets(helm: "Helm", text: str) -> str:
+    """What fails is often said in somebody else's words, and standard error is often a file."""
+    from contextlib import suppress
+
+    from steersman.judges.redaction import redact
+
+    known: tuple[str, ...] = ()
+    with suppress(OSError, SteersmanError):  # the directory may be gone
+        known = helm.known_secrets(helm.top_of(os.getcwd()))
+    return redact(text, known, os.urandom(16))
+
+
+def _misused(helm: "Helm", args: list[str], error: click.ClickException) -> int:
     ctx = getattr(error, "ctx", None)
     where = f"; see `{ctx.command_path} --help`" if ctx is not None else ""
-    return _failed(args, f"{error.format_message()}{where}", USAGE)
+    return _failed(helm, args, f"{one_line(error.format_message())}{where}", USAGE)
 
 
-def _defect(args: list[str]) -> int:
+def _defect(helm: "Helm", args: list[str]) -> int:
     import traceback
 
-    traceback.print_exc()
-    return _failed(args, "this is a defect of steersman; please report it with the lines above", DEFECT)
+    click.echo(aside(_without_secrets(helm, traceback.format_exc().rstrip())), file=sys.stderr)
+    return _failed(helm, args, "this is a defect of steersman; please report it with the lines above", DEFECT)

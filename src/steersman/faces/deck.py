@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.errors import SteersmanError, UserError
-from steersman.judges.text import printable
+from steersman.judges.text import printable, printable_json, well_formed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,12 @@ DONE, ENDED, USAGE, WAITING, REFUSED, STORE = range(6)
 EXITS = (
     "0 done · 1 ended without approval · 2 wrong usage · 3 waiting for someone · 4 refused · 5 store trouble"
 )
+
+
+class _InsideError(UserError):
+    """A program in a box looks for a store: none is in its reach."""
+
+    exit_code = 4
 
 
 class Deck:
@@ -114,8 +120,13 @@ class Deck:
         self._journal = self._bridge.world.journal
 
     def _need_store(self) -> None:
-        if not self.has_store():
-            raise UserError(f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`')
+        if self.has_store():
+            return
+        told = f'nothing has been run in {self.top} yet: start with `{self.me} run "…"`'
+        effects = self.helm.working_for()
+        if effects:
+            raise _InsideError(f"{told}. This works for {effects[0]}: an agent never speaks for a person")
+        raise UserError(told)
 
     def has_store(self) -> bool:
         """Whether anything has been run here."""
@@ -126,18 +137,16 @@ class Deck:
     def say(self, text: str = "", **style: Any) -> None:
         """A line for people; silent with --json."""
         if not self.as_json and not self.mute:
-            click.secho(printable(text), **style)
+            click.secho(printable(text), file=sys.stdout, **style)
 
     def warn(self, text: str, **style: Any) -> None:
         """A line beside the answer: on standard error."""
-        click.secho(printable(text), err=True, **style)
+        click.secho(aside(text), file=sys.stderr, **style)
 
     def tell(self, value: Any) -> None:
         """The answer for programs; silent without --json."""
         if self.as_json:
-            import msgspec
-
-            sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+            sys.stdout.write(json_line(value) + "\n")
             sys.stdout.flush()
 
     # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────
@@ -165,6 +174,34 @@ class Deck:
                     f"run {head.run} is {late} overdue and nobody drives it: {self.me} resume {head.run}",
                     fg="red",
                 )
+
+
+def json_line(value: Any) -> str:
+    """A value as one line of JSON: the same value to a program, harmless to a terminal."""
+    import msgspec
+
+    try:
+        document = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a name that is not UTF-8, such as a word of the command line
+        document = msgspec.json.encode(_well_formed(msgspec.to_builtins(value))).decode()
+    return printable_json(document)
+
+
+def _well_formed(value: Any) -> Any:
+    match value:
+        case str():
+            return well_formed(value)
+        case dict():
+            return {well_formed(key): _well_formed(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_well_formed(item) for item in value]
+        case _:
+            return value
+
+
+def aside(text: str) -> str:
+    """Words for standard error: only the first line begins at its margin, so that no text poses as another message."""
+    return printable(text).replace("\n", "\n  ")
 
 
 class Verb(click.Command):

@@ -9,16 +9,16 @@ from steersman.runtime.projections import Picture, picture
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.screen import check, finding
-from steersman.views.why import redelivery, undelivered
+from steersman.views.why import redelivery, undelivered, unreverted
 
 LISTED = 10
 
 
 def tell_ending(deck: Deck, run: str, code: int) -> int:
     """For people in words, for programs the status with the exit code; gives that code, which is not 0 where an
-    approved change could not be handed over."""
+    approved change could not be handed over, or not be taken back."""
     seen = picture(deck.bridge.world, run)
-    if code == DONE and undelivered(seen.snapshot):
+    if code == DONE and (undelivered(seen.snapshot) or unreverted(seen.snapshot)):
         code = ENDED
     _tell(deck, seen, code)
     return code
@@ -34,7 +34,7 @@ def _tell(deck: Deck, seen: Picture, code: int) -> None:
             _outcome(deck, seen)
         case "waiting for you":
             for gate in (g for g in s.gates if not g.answer):
-                for line in asked(gate, seen.text, deck.me):
+                for line in asked(gate, seen.text, deck.me, not_isolated=s.not_isolated):
                     deck.say(line)
         case _:
             deck.say(f"run {s.run} is let go in {s.state}, nothing is lost")
@@ -54,6 +54,12 @@ def _outcome(deck: Deck, seen: Picture) -> None:
         deck.say(f"  open {finding(f)}")
     if s.delivered:
         deck.say(f"  delivered as {s.delivered.removeprefix('refs/heads/')} at {s.commit[:12]}")
+        if s.url:
+            deck.say(f"  draft pull request: {s.url}")
+        if s.reverted:
+            deck.say(f"  taken back by commit {s.reverted[:12]}")
+        if unreverted(seen.snapshot):
+            deck.say("  it could not be taken back, and nothing was changed:", fg="red")
     elif undelivered(seen.snapshot):
         deck.say("  the delivery failed:", fg="red")
     elif good:

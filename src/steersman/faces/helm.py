@@ -47,8 +47,20 @@ class Helm(Protocol):
         """The checks that a project's own files name."""
         ...
 
+    def installed_agents(self) -> Mapping[str, str]:
+        """The agent CLIs found on this machine, by the name a role calls them, in the order of preference."""
+        ...
+
+    def obstacle(self, role: Any) -> str:
+        """Why a call of this role (its table) would not even begin, with the next step; or nothing."""
+        ...
+
     def render_config(self, **values: Any) -> str:
         """A commented steersman.toml."""
+        ...
+
+    def sandbox(self, config: Any) -> Any:
+        """The box of a project on this machine: whether it isolates, else why not and what to do (`ports.sandbox`)."""
         ...
 
     def lockfile(self) -> Any:
@@ -57,10 +69,26 @@ class Helm(Protocol):
 
     def sqlite_version(self) -> str: ...
 
+    def known_secrets(self, project: str) -> tuple[str, ...]:
+        """Values that are never told."""
+        ...
+
+    def leads_out(self, root: str, path: str) -> str | None:
+        """Why a path of a command leaves the tree, or None."""
+        ...
+
+    def cannot_hold(self, root: str, name: str) -> str | None:
+        """Why a file of this name must not be written below a folder as it is now, or None."""
+        ...
+
     def driver_argv(self, project: "Path", run: str) -> list[str]:
         """The command that drives a run in a process of its own."""
         ...
 
-    def inside(self) -> str:
-        """The effect this process works for, or nothing: a person's word never comes from inside a run."""
+    def inside(self, project: str) -> str:
+        """The effect of a run here that this process works for, or nothing: a person's word never comes from inside."""
+        ...
+
+    def working_for(self) -> tuple[str, ...]:
+        """Every effect that this process was started for, also of runs that cannot be seen from here."""
         ...

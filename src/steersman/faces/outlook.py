@@ -9,6 +9,7 @@ import msgspec
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import DONE, Deck
 from steersman.kernel.machine import Machine
+from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.forecast import Forecast, forecast
 from steersman.views.moments import LABELS, amount
 
@@ -67,6 +68,9 @@ def ready_alone(deck: Deck, machine: str, config: Any, options: dict[str, Any]) 
     if found:
         raise _UnreadyError("; ".join(found))
     gates = [*_forecast(m, config, options).gates, *(["budget"] if _limits(config) else [])]
+    box = deck.helm.sandbox(config)
+    if not box.isolated:
+        deck.warn(f"{NOT_ISOLATED}: {box.why}; {box.fix}", fg="yellow")
     deck.say(f"agents, disk and git are fine; gates that will wait for you: {', '.join(gates) or 'none'}")
 
 
@@ -77,15 +81,21 @@ class _UnreadyError(UserError):
 
 
 def problems(deck: Deck, m: Machine, config: Any) -> list[str]:
-    """What would stop a run from starting or going on: git, agents, disk; each with the fix."""
+    """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
     world = deck.helm.open_world(deck.project, journal=None)
     found = []
     problem = world.workspace(config).problem()
     if problem:
         found.append(problem)
+    try:
+        deck.helm.sandbox(config)
+    except SteersmanError as error:
+        found.append(str(error))
     for role in m.roles:
         try:
             world.agent(role, config)
+            if told := deck.helm.obstacle(config.roles[role]):
+                found.append(f"[roles.{role}] {told}")
         except SteersmanError as error:
             found.append(str(error))
     free = shutil.disk_usage(_existing(str(deck.helm.state_dir(deck.project)))).free

@@ -98,6 +98,8 @@ def _rows(s: Status, now: int) -> list[tuple[str, str]]:
     ]
     if s.checks:
         rows.append(("last check", check(s.checks[-1])))
+    if s.not_isolated:
+        rows.append(("approval", f"not isolated: {s.not_isolated}"))
     return rows
 
 

@@ -17,8 +17,9 @@ def who(project: Path) -> str:
 
 def _git_name(project: Path) -> str:
     argv = ["git", "config", "--get", "user.name"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(argv, cwd=project, capture_output=True, check=False, timeout=10)
+        done = subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.decode("utf-8", "replace").strip()

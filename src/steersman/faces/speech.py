@@ -7,9 +7,9 @@ from steersman.faces.voyage import spoken
 
 
 def insider(deck: Deck, run: str, word: str) -> int | None:
-    """The exit code of a refusal when this process works for a run of this store; None when a person speaks."""
-    effect = deck.helm.inside()
-    if not effect or deck.bridge.world.journal.head(effect.split(":", 1)[0]) is None:
+    """The exit code of a refusal when this process works for a run of this machine; None when a person speaks."""
+    effect = deck.helm.inside(deck.top)
+    if not effect:
         return None
     body: dict[str, Any] = {"event": word, "inside": effect, "person": deck.person}
     journal, clock = deck.bridge.world.journal, deck.bridge.world.clock

@@ -12,6 +12,12 @@ class Commands(Protocol):
         """Why this command may not run here, or None: executed argv = approved argv."""
         ...
 
-    async def run(self, command: Command, workdir: str, effect: str, seconds: int) -> CommandResult:
-        """Returns what happened; never raises for a command that fails."""
+    async def run(
+        self, command: Command, workdir: str, effect: str, seconds: int, *, setup: bool = False
+    ) -> CommandResult:
+        """Returns what happened; never raises for a command that fails.
+
+        A `setup` step makes the tree ready: it may use the network, and what it leaves in its home is there for the
+        commands that come after it on the same tree.
+        """
         ...

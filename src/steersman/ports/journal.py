@@ -8,7 +8,7 @@ import msgspec
 UNFINISHED = ("working", "waiting for you", "waiting until")
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """One indexed row a run: a function of its tape, kept for listing."""
 
     run: str

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.errors import ContractError, UserError
-from steersman.judges.redaction import redact
-from steersman.judges.text import clip, printable, well_formed
+from steersman.judges.text import clip, well_formed
 from steersman.kernel.record import Meta
 from steersman.kernel.tape import Sealed
 from steersman.ports.journal import UNFINISHED, Gate, Head
+from steersman.runtime import words
 from steersman.runtime.drive import Busy, Driver
 from steersman.runtime.live import Live, load
 from steersman.runtime.start import Order, fork, start
+from steersman.runtime.words import carried
 from steersman.runtime.world import World
 
 VERDICT_SECONDS = 30.0
-REASON = 500  # characters of a person's reason that stay in the entry
 
 
 class Bridge:
@@ -29,6 +29,7 @@ class Bridge:
 
     def find(self, prefix: str) -> str:
         """The run with this id or unique prefix."""
+        prefix = well_formed(prefix)
         found = (
             [prefix]
             if self.world.journal.head(prefix)
@@ -72,15 +73,15 @@ class Bridge:
         """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
         self.head(run)
         said = {
-            "event": clip(printable(event), 100),
-            "data": data,
+            "event": clip(carried(self.world, run, event), 100),
+            "data": carried(self.world, run, data),
             "person": person,
-            "reason": _words(reason),
+            "reason": words.reason(self.world, run, reason),
         }
         return self._post(run, "event", said)
 
     def abort(self, run: str, person: str, reason: str = "") -> int:
-        return self._post(run, "abort", {"person": person, "reason": _words(reason)})
+        return self._post(run, "abort", {"person": person, "reason": words.reason(self.world, run, reason)})
 
     def answer(self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **more: Any) -> int:
         """Answers a gate once; whoever comes second is told who was first."""
@@ -92,7 +93,7 @@ class Bridge:
             )
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
         if "reason" in body:
-            body["reason"] = _words(body["reason"])
+            body["reason"] = words.reason(self.world, gate.run, body["reason"])
         posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
         if posted is None:
             now = self.world.journal.gate(gate.id)
@@ -103,10 +104,10 @@ class Bridge:
         self.world.bell.ring()
         return posted
 
-    def text(self, run: str, words: str) -> str:
+    def text(self, run: str, said: str) -> str:
         """Keeps a person's longer words as a payload of a run and gives their name."""
         live = self.live(run)
-        ref = live.payloads.put(words)
+        ref = live.payloads.put(said)
         waiting = live.payloads.take()
         if waiting:
             self.world.journal.keep(live.snapshot.root, waiting)
@@ -179,7 +180,7 @@ class Bridge:
             m, s = live.machine, live.snapshot
             if s.definition == m.digest:
                 raise UserError(f"run {run} is on the current definition already")
-            meta = Meta(self.world.clock.now(), f"person:{person}", why=_words(reason))
+            meta = Meta(self.world.clock.now(), f"person:{person}", why=words.reason(self.world, run, reason))
             done = migrated(m, s, meta)
             started = [i for e in done.entries for i in e.entry.planned if i.id in done.snapshot.items]
             over = [s.items[c] for e in done.entries for c in e.entry.closed if c in s.items]
@@ -197,8 +198,3 @@ class Bridge:
             for h in self.world.journal.heads(unfinished=True)
             if h.status in UNFINISHED and self.world.locks.owner(h.run) is None
         ]
-
-
-def _words(reason: str) -> str:
-    """A person's own words as they stay in an entry: redacted and bounded."""
-    return clip(well_formed(redact(reason)).strip(), REASON)

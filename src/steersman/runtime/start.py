@@ -1,7 +1,7 @@
 """How a run comes to be: from a person's words, from a parent's job, from an entry of another run."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import msgspec
 from steersman.contracts.config import Config
 from steersman.contracts.workspace import Base
 from steersman.errors import OverBudget, StaleError, UserError
+from steersman.judges.problems import field as field_name
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, printable
 from steersman.kernel.build import Machine, definition
@@ -22,6 +23,7 @@ from steersman.kernel.step import Happened, compute, work
 from steersman.kernel.tape import GENESIS, Entry, sealed
 from steersman.ports.journal import Spend
 from steersman.runtime.budget import ceilings, limits
+from steersman.runtime.isolation import not_isolated
 from steersman.runtime.live import Live, Payloads
 from steersman.runtime.moves import ended
 from steersman.runtime.world import World
@@ -48,9 +50,11 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     problem = workspace.problem()
     if problem:
         raise UserError(problem)
+    not_isolated(world, config)  # a box that is required and not there: nothing begins
     for role in m.roles:
         world.agent(role, config)
     _acted_upon(config)
+    _no_secrets(world, config)
     _usable_budget(world, config)
     base = workspace.base(config.base or None)
     run = run or world.chance.run_id()
@@ -66,12 +70,14 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
 
 async def _started(world: World, m: Machine, order: Order, run: str, base: Base) -> Live:
     config, key = order.config, world.chance.key()
-    payloads = Payloads(world.journal, run, key)
+    payloads = Payloads(world.journal, run, key, lambda: world.secrets(config.redact.env))
+    title = _title(redact(order.task, world.secrets(config.redact.env), key))
     request = {
         "deliver": config.deliver,
         "target": base.branch or "",
         "max_iterations": config.rules.max_iterations,
         "repeated": config.rules.repeated_failure,
+        "same_finding": config.rules.same_finding,
         **order.options,
         "task_ref": payloads.put(order.task),
         "config_ref": payloads.put(msgspec.json.encode(config).decode()),
@@ -81,8 +87,10 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
     }
     bounds = tuple(Spend(run, name, limit=value) for name, value in limits(config).items())
 
+    told = not_isolated(world, config)
+
     def make(hold: str) -> Live:
-        return _live(world, m, run, request, payloads, _title(order.task), order.person, hold=hold)
+        return _live(world, m, run, request, payloads, title, order.person, hold=hold, why=told)
 
     return await _create(make, m, key, bounds)
 
@@ -99,6 +107,7 @@ def _live(
     root: str = "",
     epoch: int = 1,  # 0: nobody drives it yet
     hold: str = "",
+    why: str = "",
 ) -> Live:
     if m.begin is None:
         raise UserError(f"machine {m.name} cannot be started by hand")
@@ -109,7 +118,7 @@ def _live(
         run,
         Happened(event, data, Origin.PERSON),
         context,
-        Meta(now, f"person:{person}", hold=hold),
+        Meta(now, f"person:{person}", hold=hold, why=why),
         root=root,
         parent=parent,
         title=title,
@@ -152,7 +161,7 @@ async def _store(live: Live, m: Machine, key: bytes | None, spends: tuple[Spend,
 
 def _title(task: str) -> str:
     lines = task.strip().splitlines()
-    return clip(printable(redact(lines[0] if lines else "")), TITLE)
+    return clip(printable(lines[0] if lines else ""), TITLE)
 
 
 def find_machine(world: World, name: str) -> Machine:
@@ -166,13 +175,34 @@ def find_machine(world: World, name: str) -> Machine:
 def _acted_upon(config: Config) -> None:
     """What this release would pass over in silence it refuses instead."""
     ignored = {
-        "known_failures": bool(config.known_failures),
         "[notify]": config.notify.webhook is not None,
-        'deliver = "draft-pr"': config.deliver == "draft-pr",
     }
     told = [name for name, given in ignored.items() if given]
     if told:
         raise UserError(f"steersman.toml: {', '.join(told)} is not acted upon yet: take it out for now")
+
+
+def _no_secrets(world: World, config: Config) -> None:
+    """The tape keeps a marker where a secret stood: a run that is resumed would work with the marker."""
+    written = msgspec.json.encode(config).decode()
+    kept = redact(written, world.secrets(config.redact.env))
+    places = list(_changed(msgspec.json.decode(written), msgspec.json.decode(kept), ()))
+    if places:
+        raise UserError(
+            f"steersman.toml: {', '.join(places)} looks like a secret, which is never kept: put it into a variable of the environment or a file of its own, and name that"
+        )
+
+
+def _changed(given: Any, kept: Any, path: tuple[str | int, ...]) -> Iterator[str]:
+    match given:
+        case dict():
+            for name, item in given.items():
+                yield from _changed(item, kept.get(name), (*path, name))
+        case list():
+            for n, item in enumerate(given):
+                yield from _changed(item, kept[n], (*path, n))
+        case _ if given != kept:
+            yield field_name(path)
 
 
 def _usable_budget(world: World, config: Config) -> None:

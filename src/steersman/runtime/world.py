@@ -9,10 +9,12 @@ from steersman.kernel.build import Machine
 from steersman.ports.agent import Agent
 from steersman.ports.anchors import Anchors
 from steersman.ports.artifacts import Artifacts
+from steersman.ports.chat import Chats
 from steersman.ports.clock import Chance, Clock
 from steersman.ports.commands import Commands
 from steersman.ports.journal import Journal
 from steersman.ports.ownership import Bell, Locks, Processes
+from steersman.ports.sandbox import Sandbox
 from steersman.ports.workspace import Workspace
 
 
@@ -33,6 +35,9 @@ class World:
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
     role_prompt: Callable[[str], str]  # what the project appends for a role
     artifacts: Artifacts
+    chats: Chats | None = None  # conversations beside the runs
+    secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
+    sandbox: Callable[[Config], Sandbox] | None = None  # None: nothing is ever started here
     performers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # beside the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome

@@ -36,7 +36,15 @@ class ScriptedCommands:
             return None
         return f"{command.argv[0]} is not on the list"
 
-    async def run(self, command: Command, workdir: str, effect: str, seconds: int) -> CommandResult:  # noqa: ARG002  nothing here takes time
+    async def run(
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,  # noqa: ARG002  nothing here takes time
+        *,
+        setup: bool = False,  # noqa: ARG002  there is no network to have
+    ) -> CommandResult:
         self.ran.append((effect, command.argv))
         return self._judge(command, workdir)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.kernel.definition import Cap, Guard, Pairs, otherwise
+from steersman.kernel.definition import Cap, Guard, Origin, Pairs, otherwise
 from steersman.kernel.explore import Edge, Graph, Node, explore
 from steersman.kernel.machine import Machine
 
@@ -82,7 +82,8 @@ def _answered(m: Machine, node: Node, edge: Edge) -> str:
     """A gate's answer that starts work, in words; nothing for other steps."""
     asks = [j for j in node.open if m.jobs[j].kind == "gate" and j not in edge.target.open]
     if (
-        not edge.bounded
+        node.state not in m.settled
+        or not edge.bounded
         or not asks
         or edge.row is None
         or not any(e is edge.event for _, e in m.namings[asks[0]].pairs)
@@ -102,7 +103,13 @@ class _Longest:
     def calls(self, node: Node) -> int:
         if node not in self._known:
             self._known[node] = 0  # a cycle that the check has let through counts once
-            free = [e for e in self.graph.edges[node] if not e.bounded]
+            # A gate in the middle of the work belongs to the same stretch: it gives no cap back.
+            within = node.state not in self.m.settled
+            free = [
+                e
+                for e in self.graph.edges[node]
+                if not e.bounded or (within and e.event.origin is Origin.GATE)
+            ]
             self._known[node] = max((self.new(node, e) + self.calls(e.target) for e in free), default=0)
         return self._known[node]
 

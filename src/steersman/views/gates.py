@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 
-from steersman.judges.text import clip
+from steersman.judges.text import clip, printable
 from steersman.ports.journal import Gate
+from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import stamp
 
 ASKED = {
     "confirm": "Shall this proposal be implemented?",
     "merge": "Shall this change be merged?",
+    "evidence": "The checks pass, but what they prove is in question. Does that count?",
     "budget": "The budget is used up. Raise it, or stop?",
 }
 SHOWN = 4_000
+GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
 FIGURES = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
 
 
@@ -22,16 +25,21 @@ def question(gate: Gate) -> str:
     return f"{asked} ({figure})" if figure else asked
 
 
-def asked(gate: Gate, text: Callable[[str], str], me: str, *, full: bool = False) -> list[str]:
-    """The gate as lines: the question, what it is about, and how to answer."""
+def asked(
+    gate: Gate, text: Callable[[str], str], me: str, *, full: bool = False, not_isolated: str = ""
+) -> list[str]:
+    """The gate as lines: the question, what it is about, what stands against trusting it, and how to answer."""
     lines = [f"{question(gate)}   (gate {gate.id})"]
     for name, ref in gate.shown.items():
         told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
         if told:
-            words = told.strip() if full else clip(told.strip(), SHOWN)
-            lines += ["", f"── {name} " + "─" * max(4, 60 - len(name)), *words.splitlines()]
+            words = printable(told.strip() if full else clip(told.strip(), SHOWN))
+            lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
+            lines += [f"{GUTTER}{line}".rstrip() for line in words.split("\n")]
     if gate.due is not None:
         lines += ["", f"without an answer by {stamp(gate.due)} UTC: {gate.default or 'it waits on'}"]
+    if not_isolated:
+        lines += ["", f"{NOT_ISOLATED}: {not_isolated}; agents of this run could reach what keeps the answer"]
     return [*lines, "", "answer with:", *(f"  {command}" for command in commands(gate, me))]
 
 

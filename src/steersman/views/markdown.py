@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from steersman.judges.text import printable
 from steersman.kernel.definition import Pairs
 from steersman.kernel.machine import Machine
 from steersman.views.machine_json import machine_json
@@ -61,6 +62,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell(c) for c in line) + " |" for line in lines)
 
 
+_SIGNS = {"\\": "\\\\", "|": "\\|", "[": "\\[", "&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "\\$"}
+
+
 def cell(text: str) -> str:
-    """Text that stays inside its cell."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    """Text that stays inside its cell and is neither a tag nor a link there; our own code spans stay."""
+    return "".join(_SIGNS.get(char, char) for char in printable(" ".join(text.splitlines())))

@@ -1,20 +1,18 @@
 """A run as a Markdown report: what was asked, decided, changed and proven, and by whom.
 
-Texts from outside are quoted, never interpreted: they cannot add a heading or a table row of their own.
+Texts from outside are quoted, never interpreted (`quotation.py`): they cannot add a heading or a table row of their own.
 """
 
-import re
 from collections.abc import Sequence
 
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
+from steersman.views import proof
 from steersman.views.moments import LABELS, amount, span, stamp
+from steersman.views.quotation import block, cell, inline
 from steersman.views.status import Status, Text, person
-
-QUOTED = 6_000
-_MARKUP = re.compile(r"([\\`*_{}\[\]()<>#|~])")
 
 
 def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], text: Text) -> str:
@@ -27,9 +25,13 @@ def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], tex
         *_discussion(c, text),
         *_rounds(entries),
         *_findings(shown),
+        *proof.escalation(c, text),
         *_evidence(shown),
+        *proof.questions(c, text),
+        *proof.base_tree(c, text),
         *_delivery(shown),
         *_doubts(shown),
+        *_refused(entries, text),
         *_budget(shown),
         *_tape(entries, s),
     ]
@@ -43,6 +45,7 @@ def _head(m: Machine, s: Status) -> list[str]:
         ("state", f"{s.state}: {s.meaning}"),
         ("rounds", f"{s.round} of {s.rounds}" if s.rounds else str(s.round)),
         ("machine", f"{s.machine} ({m.digest})"),
+        *((("approval", f"not isolated: {s.not_isolated}"),) if s.not_isolated else ()),
         ("begun", f"{stamp(s.created)} UTC"),
         ("last step", f"{stamp(s.at)} UTC, {span(s.at - s.created)} later"),
     ]
@@ -52,22 +55,7 @@ def _head(m: Machine, s: Status) -> list[str]:
 
 
 def _quoted(title: str, words: str) -> list[str]:
-    return [f"## {title}", "", *quote(words), ""] if words.strip() else []
-
-
-def quote(words: str) -> list[str]:
-    """Outside text as an indented block: Markdown shows it and obeys nothing in it."""
-    return [f"    {line}" for line in printable(clip(words.strip(), QUOTED)).splitlines()]
-
-
-def inline(words: str) -> str:
-    """Outside text within a line of ours."""
-    return _MARKUP.sub(r"\\\1", printable(" ".join(words.split())))
-
-
-def cell(words: str) -> str:
-    """Outside text within a table."""
-    return inline(words) or "–"
+    return [f"## {title}", "", *block(words), ""] if words.strip() else []
 
 
 def _decisions(entries: Sequence[Entry], text: Text) -> list[str]:
@@ -167,18 +155,31 @@ def _delivery(s: Status) -> list[str]:
     return [
         "## Delivered",
         "",
-        f"`{s.delivered}` at commit `{s.commit}`, tree `{s.tree}`, from base `{s.base}`.",
+        f"{inline(s.delivered)} at commit `{s.commit}`, tree `{s.tree}`, from base `{s.base}`.",
         "",
+        *([f"Draft pull request: {inline(s.url)}", ""] if s.url else []),
+        *([f"Taken back by commit `{s.reverted}`.", ""] if s.reverted else []),
     ]
 
 
 def _doubts(s: Status) -> list[str]:
     told = [f"- `{t.id}` ({t.job}) was begun {t.starts} times: it may have run twice." for t in s.twice]
     told += [
-        f"- Entry {o.seq}: {cell(o.person)} waived {o.source} → {o.to}: {inline(o.reason)}"
+        f"- Entry {o.seq}: {cell(o.person)} waived {inline(o.source)} → {inline(o.to)}: {inline(o.reason)}"
         for o in s.overrides
     ]
     return ["## Doubts and overrides", "", *told, ""] if told else []
+
+
+def _refused(entries: Sequence[Entry], text: Text) -> list[str]:
+    """The places that agents asked their box for and did not get."""
+    told = [
+        f"- Entry {e.seq}, {cell(person(e.actor))}: {inline(place)}"
+        for e in entries
+        if isinstance(e.data, dict) and e.data.get("refused_ref")
+        for place in text(e.data["refused_ref"]).splitlines()
+    ]
+    return ["## Places that were refused", "", *told, ""] if told else []
 
 
 def _budget(s: Status) -> list[str]:

@@ -3,11 +3,12 @@
 **Invariant:** plain words; colours, cursors and clocks are the face's.
 """
 
-from steersman.judges.text import clip
+from steersman.judges.text import clip, one_line
 from steersman.kernel.tape import Entry
+from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.gates import commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
-from steersman.views.status import Check, Figure, Finding, Status, Work, person
+from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
 
 WIDTH = 200
 
@@ -21,24 +22,27 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
         *_section("findings", [finding(f) for f in s.findings]),
         *_section("last checks", [check(c) for c in s.checks]),
         *_section("budget", [figure(f) for f in s.budget]),
-        *_section("delivered", [f"{s.delivered}  {s.commit[:12]}"] if s.delivered else []),
+        *_section("delivered", [one_line(f"{s.delivered}  {s.commit[:12]}  {s.url}".rstrip())] if s.delivered else []),
+        *_section("taken back", [f"by commit {s.reverted[:12]}"] if s.reverted else []),
         *_section("may have run twice", [f"{t.job} ({t.id}), begun {t.starts} times" for t in s.twice]),
-        *_section("overrides", [f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})" for o in s.overrides]),
+        *_section("overrides", [one_line(f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})") for o in s.overrides]),
         *_section("why it stopped", clip(s.detail, 2_000).splitlines()),
     ]  # fmt: skip
 
 
 def _top(s: Status, now: int) -> list[str]:
     told = [
-        f"run {s.run} · {s.machine} · {s.title}",
+        one_line(f"run {s.run} · {s.machine} · {s.title}"),
         f"{s.status} · {s.state} since {span(now - s.entered)}" + (f" · {s.outcome}" if s.outcome else ""),
         s.meaning,
         f"{rounds(s)} · {s.entries} entries · begun {stamp(s.created)} UTC",
     ]
     if s.confirmed_by:
-        told.append(f"proposal confirmed by {s.confirmed_by}")
+        told.append(one_line(f"proposal confirmed by {s.confirmed_by}"))
     if s.refused:
         told.append(f"{s.refused} events were refused: see the tape")
+    if s.not_isolated:
+        told.append(f"{NOT_ISOLATED}: {s.not_isolated}")
     return told
 
 
@@ -64,7 +68,7 @@ def work(w: Work, now: int) -> str:
 def finding(f: Finding) -> str:
     """One finding in one line."""
     where = f"open since round {f.since}" if f.state == "open" else f"fixed in round {f.fixed}"
-    return f"[{f.id}] {where}: {clip(' '.join(f.text.split()), WIDTH)}"
+    return one_line(f"[{f.id}] {where}: {clip(' '.join(f.text.split()), WIDTH)}")
 
 
 def check(c: Check) -> str:
@@ -73,7 +77,7 @@ def check(c: Check) -> str:
     code = f" · exit {c.exit_code}" if c.exit_code else ""
     argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
     reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
-    return f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}"
+    return one_line(f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}")
 
 
 def figure(f: Figure) -> str:
@@ -87,11 +91,19 @@ def figure(f: Figure) -> str:
 
 def step(e: Entry) -> str | None:
     """An entry in one line for who watches without a terminal; None for what only the tape needs to know."""
+    told = _step(e)
+    return one_line(told) if told is not None else None
+
+
+def _step(e: Entry) -> str | None:
     match e.kind:
         case "created" | "transition" | "override":
             way = f"{e.source or '·'} → {e.to}" if not e.stay else e.to
             by = f" · {person(e.actor)}" if e.actor != "steersman" else ""
-            return f"{way}  {e.event}{by}"
+            open_ = f" · {NOT_ISOLATED}: {not_isolated(e)}" if not_isolated(e) else ""
+            return f"{way}  {e.event}{by}{open_}"
+        case "claimed" if not_isolated(e):
+            return f"{NOT_ISOLATED}: {not_isolated(e)}"
         case "part_finished":
             verdict = e.data.get("verdict", "") if isinstance(e.data, dict) else ""
             return f"check: {verdict}" if verdict else None

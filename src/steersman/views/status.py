@@ -14,6 +14,7 @@ from steersman.kernel.record import outcome, status
 from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow, Gate
+from steersman.ports.sandbox import NOT_ISOLATED
 
 Text = Callable[[str], str]  # the name of a payload -> its text
 
@@ -102,6 +103,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     budget: tuple[Figure, ...] = ()
     delivered: str = ""
+    url: str = ""  # of a pull request
+    reverted: str = ""  # the commit that has undone it
     commit: str = ""
     tree: str = ""
     base: str = ""
@@ -110,6 +113,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     twice: tuple[Twice, ...] = ()
     overrides: tuple[Override, ...] = ()
     refused: int = 0
+    not_isolated: str = ""  # why nothing kept its agents from approving; nothing where a box did
 
 
 def status_of(
@@ -148,6 +152,8 @@ def status_of(
         checks=checks(s, text),
         budget=figures(s, budget),
         delivered=c.get("delivered_ref", ""),
+        url=text(c.get("url_ref", "")),
+        reverted=c.get("reverted_commit", ""),
         commit=c.get("delivered_commit", "") or c.get("commit", ""),
         tree=c.get("tree", ""),
         base=c.get("base_commit", ""),
@@ -156,6 +162,7 @@ def status_of(
         twice=tuple(told.twice.values()),
         overrides=tuple(told.overrides),
         refused=s.refused,
+        not_isolated=told.not_isolated,
     )
 
 
@@ -164,6 +171,7 @@ class _Told:
 
     def __init__(self) -> None:
         self.created = self.entered = 0
+        self.not_isolated = ""
         self.twice: dict[str, Twice] = {}
         self.overrides: list[Override] = []
 
@@ -174,8 +182,14 @@ class _Told:
         for item in e.held:
             if item.starts > 1:
                 self.twice[item.id] = Twice(item.id, item.job, item.starts)
+        self.not_isolated = not_isolated(e) or self.not_isolated
         if e.kind == "override":
             self.overrides.append(Override(e.seq, person(e.actor), e.source or "", e.to, e.why))
+
+
+def not_isolated(e: Entry) -> str:
+    """Why an entry says that nothing keeps agents from approving, or nothing; once said it stays said of its run."""
+    return e.why.partition(f"{NOT_ISOLATED}: ")[2] if e.kind in ("created", "claimed") else ""
 
 
 def person(actor: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from steersman.judges.text import one_line
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome
@@ -15,6 +16,7 @@ from steersman.views.moments import span, stamp
 
 FOLLOWUPS = ("task_followup_received",)
 REDELIVER = "delivery_requested"
+REVERT = "revert_requested"
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -57,6 +59,12 @@ def undelivered(s: Snapshot) -> bool:
     """Whether a run has its approval, but could not hand its change over."""
     c = fields(s.context)
     return c.get("outcome") == "approved" and c.get("handover") == "failed"
+
+
+def unreverted(s: Snapshot) -> bool:
+    """Whether a person asked for a delivered change to be taken back, and it could not be."""
+    c = fields(s.context)
+    return c.get("handover") == "done" and bool(c.get("reverted_by") and c.get("detail_ref"))
 
 
 def redelivery(run: str, me: str) -> str:
@@ -107,6 +115,8 @@ def _event(m: Machine, s: Snapshot, name: str, me: str) -> Reason:
         return Reason("event", f"{name}: {meaning}", (f"{me} abort {s.run}",))
     if name in FOLLOWUPS:
         return Reason("event", f"{name}: {meaning}", (f'{me} followup {s.run} "…"',))
+    if name == REVERT:
+        return Reason("event", f"{name}: {meaning}", (f"{me} revert {s.run}",))
     return Reason("event", f"{name}: {meaning}", (f"{me} send {s.run} {name}",))
 
 
@@ -114,6 +124,6 @@ def lines(reasons: list[Reason]) -> list[tuple[str, bool]]:
     """As lines, each with whether it is urgent."""
     told: list[tuple[str, bool]] = []
     for r in reasons:
-        told.append((f"• {r.what}", r.urgent))
+        told.append((one_line(f"• {r.what}"), r.urgent))
         told += [(f"    {command}", False) for command in r.commands]
     return told

@@ -8,6 +8,7 @@ import msgspec
 from steersman.errors import UserError
 from steersman.faces.cli import Lazy
 from steersman.faces.deck import DONE, STORE, Deck, verb
+from steersman.judges.text import one_line, printable_json
 
 if TYPE_CHECKING:
     from steersman.runtime.audit import Verdict
@@ -49,7 +50,7 @@ def tape(deck: Deck, *, run: str, after: int) -> int:
             return STORE
         if link[0].seq > after:
             deck.tell({**msgspec.to_builtins(link[0]), "hash": link[1]})
-            deck.say(_line(link[0], link[1]))
+            deck.say(one_line(_line(link[0], link[1])))
     return DONE
 
 
@@ -106,7 +107,7 @@ def _told(deck: Deck, v: "Verdict") -> None:
         where = f", first at entry {v.first_bad}" if v.first_bad is not None else ""
         deck.say(f"run {v.run}: does not fit{where}", fg="red", bold=True)
     for problem in v.problems:
-        deck.say(f"  {problem}")
+        deck.say(f"  {one_line(problem)}")
     for unseen in v.unseen:
         deck.say(f"  cannot be seen: {unseen}")
 
@@ -191,7 +192,7 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
     try:
         with click.open_file(out or "-", "wb") as file:
             for line in lines:
-                file.write(line + b"\n")
+                file.write(printable_json(line.decode()).encode() + b"\n")
             file.flush()  # a reader who has enough is met here, not at exit
     except BrokenPipeError:
         raise  # whoever read has enough: no trouble of the file's

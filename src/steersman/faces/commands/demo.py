@@ -138,8 +138,12 @@ def _project(repo: Path) -> None:
 
 
 def _git(repo: Path, words: list[str]) -> None:
+    # Started from a hook, say, git would be told of another repository.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(["git", *words], cwd=repo, capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            ["git", *words], cwd=repo, env=env, capture_output=True, check=False, timeout=60
+        )
     except OSError:
         raise UserError("git was not found on PATH; install git 2.38 or newer and try again") from None
     if done.returncode:

@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.errors import JournalError, SteersmanError
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
+from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import span
 
 ROOM = 200 * 1024 * 1024
@@ -30,14 +31,16 @@ class Finding(msgspec.Struct, frozen=True):
     "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
 )
 def doctor(deck: Deck) -> int:
-    """Check Python, git, SQLite, store, disk, steersman.toml, agents, runs put aside and overdue timers."""
+    """Check Python, git, SQLite, store, disk, steersman.toml, sandbox, agents, runs put aside and overdue timers."""
     deck.quiet = True
     looks: tuple[Callable[[Deck], Iterator[Finding]], ...] = (
         _python,
         _git,
         _disk,
         _config,
+        _sandbox,
         _agents,
+        _talkers,
         _store,
         _runs,
     )
@@ -59,8 +62,13 @@ def _python(_deck: Deck) -> Iterator[Finding]:
 
 def _git(_deck: Deck) -> Iterator[Finding]:
     try:
+        quiet = {
+            "PATH": os.environ.get("PATH", ""),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+        }
         said = subprocess.run(
-            ["git", "version"], capture_output=True, check=False, timeout=10
+            ["git", "version"], env=quiet, capture_output=True, check=False, timeout=10
         ).stdout.decode()
     except (OSError, subprocess.TimeoutExpired):
         yield Finding("git", ok=False, told="not found on PATH", fix="install git 2.38 or newer")
@@ -102,6 +110,16 @@ def _config(deck: Deck) -> Iterator[Finding]:
     )
 
 
+def _sandbox(deck: Deck) -> Iterator[Finding]:
+    try:
+        box = deck.helm.sandbox(deck.load_config().config)
+    except SteersmanError as error:
+        yield Finding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
+        return
+    told = "agents and checks run in a box" if box.isolated else f"{NOT_ISOLATED}: {box.why}"
+    yield Finding("sandbox", box.isolated, told, box.fix)
+
+
 def _agents(deck: Deck) -> Iterator[Finding]:
     from steersman.faces.outlook import problems
 
@@ -114,6 +132,22 @@ def _agents(deck: Deck) -> Iterator[Finding]:
         yield Finding(
             f"crew of {m.name}", not found, "; ".join(found) or "everybody can be called", "see above"
         )
+
+
+def _talkers(deck: Deck) -> Iterator[Finding]:
+    from steersman.runtime.chat import Talks
+
+    try:
+        config = deck.load_config().config
+    except SteersmanError:
+        return
+    for name in config.chat.agents:
+        try:
+            Talks(deck.helm.open_world(deck.project, journal=None), config).ready([name])
+        except SteersmanError as error:
+            yield Finding(f"@{name}", ok=False, told=str(error), fix="mend [chat] in steersman.toml")
+        else:
+            yield Finding(f"@{name}", ok=True, told="can be talked to")
 
 
 def _store(deck: Deck) -> Iterator[Finding]:

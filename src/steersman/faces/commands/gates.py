@@ -23,19 +23,25 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
         return
     found = deck.bridge.find(run) if run else None
     waiting = [g for g in deck.bridge.world.journal.gates(found) if not g.answer]
+    from steersman.runtime.projections import not_isolated, reading
+
+    open_ = {g.run: not_isolated(deck.bridge.world, g.run) for g in waiting}
     deck.tell(
         [
-            {**msgspec.to_builtins(g), "question": question(g), "commands": commands(g, deck.me)}
+            {
+                **msgspec.to_builtins(g),
+                "question": question(g),
+                "commands": commands(g, deck.me),
+                "not_isolated": open_[g.run],
+            }
             for g in waiting
         ]
     )
     if not waiting:
         deck.say("nothing waits for you")
     for gate in waiting:
-        from steersman.runtime.projections import reading
-
         text = reading(deck.bridge.live(gate.run)) if run else (lambda _: "")
         deck.say(f"run {gate.run} · {deck.bridge.head(gate.run).title}", bold=True)
-        for line in asked(gate, text, deck.me, full=full):
+        for line in asked(gate, text, deck.me, full=full, not_isolated=open_[gate.run]):
             deck.say(line)
         deck.say()

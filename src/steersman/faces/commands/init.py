@@ -33,13 +33,19 @@ def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
     found = dict(deck.helm.detect_checks(deck.project))
     proven = asyncio.run(_prove(deck, found, seconds))
     kept = {name: found[name] for name, r in proven.items() if r.exit_code is not None}
-    roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else {}
+    roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
     _write(path, deck.helm.render_config(checks=kept, roles=roles))
     deck.tell(
         {"file": str(path), "checks": {n: _plain(found[n], r) for n, r in proven.items()}, "exit_code": DONE}
     )
-    _tell(deck, path, proven, kept, bool(roles))
+    _tell(deck, path, proven, kept, roles)
     return DONE
+
+
+def crew(deck: Deck) -> dict[str, dict[str, str]]:
+    """Whoever is installed: one CLI plays every role; with two, another one reviews and tests than writes."""
+    there = list(deck.helm.installed_agents())[:2]
+    return {name: {"agent": there[0 if name == "coder" else -1]} for name in ROLES} if there else {}
 
 
 class _ThereError(UserError):
@@ -77,7 +83,9 @@ def _write(path: Path, words: str) -> None:
         raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
 
 
-def _tell(deck: Deck, path: Path, proven: dict[str, CommandResult], kept: dict[str, Any], crew: bool) -> None:
+def _tell(
+    deck: Deck, path: Path, proven: dict[str, CommandResult], kept: dict[str, Any], roles: dict[str, Any]
+) -> None:
     for name, r in proven.items():
         tests = f", {r.tests} tests" if r.tests is not None else ""
         left = "" if name in kept else f"; left out: {r.reason}"
@@ -87,8 +95,11 @@ def _tell(deck: Deck, path: Path, proven: dict[str, CommandResult], kept: dict[s
             "no check was found: add one under [checks], for without evidence nothing is approved",
             fg="yellow",
         )
+    for name, table in roles.items():
+        if "script" not in table:  # one that was found, not one that was asked for
+            deck.say(f"  {name}: {table['agent']}")
     deck.say(f"written: {path}")
-    if not crew:
+    if not roles:
         deck.say(
             "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
         )

@@ -8,6 +8,7 @@ from steersman.errors import UserError
 from steersman.faces.deck import Deck, verb
 from steersman.faces.speech import insider
 from steersman.faces.voyage import spoken
+from steersman.judges.text import well_formed
 
 FOLLOWUP = "task_followup_received"
 
@@ -39,10 +40,13 @@ def followup(deck: Deck, *, run: str, text: str, confirm: bool) -> int:
     found = deck.bridge.find(run)
     if confirm == bool(text.strip()):
         raise UserError('a follow-up is either words or --confirm: steersman followup RUN "what else"')
-    if confirm:
-        return _confirmed(deck, found)
-    ref = deck.bridge.text(found, text)
-    return _send(deck, found, FOLLOWUP, {"choice": "followup", "text": ref, "person": deck.person}, "")
+    return _confirmed(deck, found) if confirm else follow(deck, found, text)
+
+
+def follow(deck: Deck, run: str, text: str) -> int:
+    """A person's words to a run that has its outcome."""
+    ref = deck.bridge.text(run, text)
+    return _send(deck, run, FOLLOWUP, {"choice": "followup", "text": ref, "person": deck.person}, "")
 
 
 def _confirmed(deck: Deck, run: str) -> int:
@@ -83,7 +87,7 @@ def _object(words: str) -> dict[str, Any]:
     import msgspec
 
     try:
-        return msgspec.json.decode(words, type=dict[str, Any])
+        return msgspec.json.decode(well_formed(words), type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise UserError(
             f'--data is not a JSON object: {error}; write for example \'{{"choice": "…"}}\''

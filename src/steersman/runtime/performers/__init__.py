@@ -4,8 +4,18 @@
 """
 
 from steersman.runtime.performers.agent import ask
-from steersman.runtime.performers.tree import check, deliver, setup
+from steersman.runtime.performers.checks import baseline, check, recall
+from steersman.runtime.performers.delivery import deliver, revert
+from steersman.runtime.performers.tree import setup
 
-PERFORMERS = {"agent": ask, "checks": check, "setup": setup, "deliver": deliver}
+PERFORMERS = {
+    "agent": ask,
+    "setup": setup,
+    "baseline": baseline,
+    "checks": check,
+    "recall": recall,
+    "deliver": deliver,
+    "revert": revert,
+}
 
 __all__ = ["PERFORMERS"]

@@ -4,16 +4,22 @@ import asyncio
 import json
 from typing import Any
 
-from steersman.contracts.agent import PASSING, AgentReply, AgentRequest
+from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permissions
+from steersman.contracts.config import Role
 from steersman.contracts.facts import AgentFacts
-from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
+from steersman.contracts.replies import ReviewerReply, TesterReply
 from steersman.contracts.workspace import Change, Checkout
 from steersman.errors import ContractError
-from steersman.judges.findings import finding_id
+from steersman.judges.changes import instructions, suspects, told
+from steersman.judges.findings import named_finding, unfounded
 from steersman.judges.reply import Parsed, parse_reply
+from steersman.runtime.budget import ceiling
 from steersman.runtime.call import Again, Call, Performed
+from steersman.runtime.performers.instructions import as_on_the_base, conventions
+from steersman.runtime.performers.prompt import compose
 from steersman.runtime.performers.tree import ready_tree, tree_at
 from steersman.runtime.roles import role_of
+from steersman.runtime.words import outside_name
 
 BACKOFF_MS = 1_000
 LONGEST_MS = 60_000
@@ -25,9 +31,11 @@ async def ask(call: Call) -> Performed:
     # A proposal only reads; what is built is built in a tree that is set up.
     tree = await (ready_tree(call) if call.given("mode") == "implementation" else tree_at(call))
     nonce = call.world.chance.nonce()
-    prompt = compose(call, nonce)
+    prompt = compose(call, nonce, await asyncio.to_thread(conventions, call, workspace))
     prompt_ref = call.payloads.put(prompt)
-    reply = await call.world.agent(call.given("role"), call.config).call(request(call, prompt, nonce, tree))
+    asked = request(call, prompt, nonce, tree)
+    async with as_on_the_base(call, workspace, tree):
+        reply = await call.world.agent(call.given("role"), call.config).call(asked)
     change = (
         await asyncio.to_thread(_capture, call, workspace, tree)
         if call.given("writes") and not reply.error
@@ -51,32 +59,17 @@ def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest
         attempt=call.item.attempt,
         contract=call.given("contract"),
         seconds=role.seconds,
+        start_seconds=role.start_seconds,
+        idle_seconds=role.idle_seconds,
+        permissions=permitted(role, writes=call.given("writes", default=False)),
+        micro_usd=ceiling(call.config, call.given("role")).get("micro_usd"),
         options={**role.options, "model": role.model} if role.model else role.options,
     )
 
 
-def compose(call: Call, nonce: str) -> str:
-    """The prompt as sent: the machine's Markdown, the texts it names, the project's own words, the reply contract."""
-    parts = [call.world.prompt(call.machine, call.given("prompt"))]
-    for name, ref in call.given("texts", {}).items():
-        parts.append(f"## {name.replace('_', ' ')}\n\n{call.payloads.get(ref)}")
-    wanted = [
-        f"- [{i['id']}] {call.payloads.get(i.get('text', '')) or i.get('why', '')}"
-        for i in call.given("must_fix", [])
-    ]
-    if wanted:
-        parts.append("## must fix\n\n" + "\n".join(wanted))
-    if call.item.hint:
-        parts.append(f"## your last reply was refused\n\n{call.payloads.get(call.item.hint)}")
-    extra = call.world.role_prompt(call.given("role"))
-    if extra:
-        parts.append(extra)
-    if call.given("contract"):
-        schema = json.dumps(reply_schema(call.given("contract")), sort_keys=True)
-        parts.append(
-            f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n{schema}"
-        )
-    return "\n\n".join(parts)
+def permitted(role: Role, *, writes: bool) -> Permissions:
+    """What the work needs, or less where the project says so; reading is never widened."""
+    return (role.permissions or "shell") if writes else "read"
 
 
 def _capture(call: Call, workspace: Any, tree: Checkout) -> Change:
@@ -101,6 +94,8 @@ def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Ch
     problems = (
         "" if parsed is None or isinstance(parsed, Parsed) else "\n".join(f"- {p}" for p in parsed.problems)
     )
+    if isinstance(parsed, Parsed) and isinstance(parsed.value, ReviewerReply):
+        problems = "\n".join(f"- {p}" for p in unfounded(parsed.value, _open(call)))
     if problems and call.item.attempt <= role_of(call.config, call.given("role")).retries:
         return Again("reply_invalid", 0, put(problems), spent)
     return AgentFacts(
@@ -109,20 +104,42 @@ def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Ch
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
-        reply=plain_reply(call, parsed.value) if isinstance(parsed, Parsed) else None,
+        reply=plain_reply(call, parsed.value) if isinstance(parsed, Parsed) and not problems else None,
         problems_ref=put(problems),
-        provider=reply.provider,
-        model=reply.model,
-        session=reply.session or "",
+        provider=outside_name(call.world, reply.provider),
+        model=outside_name(call.world, reply.model),
+        session=outside_name(call.world, reply.session or ""),
+        transcript=outside_name(call.world, reply.transcript),
+        denied=len(reply.denied),
         tree=change.tree if change else "",
         commit=change.commit if change else "",
         files=len(change.files) if change else 0,
         added=change.added if change else 0,
         removed=change.removed if change else 0,
         patch_ref=put(change.patch) if change else "",
+        **(_touched(call, change) if change else {}),
+        refused_ref=put("\n".join(reply.refused)),
         tokens=reply.usage.tokens,
         micro_usd=reply.usage.micro_usd,
     )
+
+
+def _touched(call: Call, change: Change) -> dict[str, Any]:
+    """What of a change decides about tests or agents."""
+    config, put = call.config, call.payloads.put
+    commands = tuple(tuple(argv) for argv in (*config.checks.values(), *config.worktree.setup))
+    found = suspects(change.touched, commands, config.rules.changed_tests)
+    names = instructions(change.touched)
+    return {
+        "infrastructure": len(found),
+        "infrastructure_ref": put(told(suspects(change.touched, commands))),
+        "instructions_ref": put(json.dumps(names)) if names else "",
+    }
+
+
+def _open(call: Call) -> dict[str, str]:
+    """The findings the reviewer was told, by id."""
+    return {i["id"]: i.get("text", "") for i in call.given("must_fix", [])}
 
 
 def plain_reply(call: Call, value: Any) -> dict[str, Any]:
@@ -130,11 +147,15 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
     put = call.payloads.put
     match value:
         case ReviewerReply():
-            items = [{"id": finding_id(t), "text": put(t)} for t in value.must_fix]
+            known = _open(call)
+            named = [named_finding(t, known) for t in value.must_fix]
+            items = [{"id": i, "text": put(words) or known.get(i, "")} for i, words in named]
             nice = [put(t) for t in value.nice_to_have]
             return {
                 "decision": value.decision,
+                "summary": put(value.summary),
                 "must_fix": items,
+                "fixed": list(value.fixed),
                 "nice_to_have": nice,
                 "security": len(value.security),
             }
