@@ -23,7 +23,7 @@ demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted c
 	@$(BIN)/steersman demo
 
 test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json
 	$(BIN)/python tests/agents/clis/install.py

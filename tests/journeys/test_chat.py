@@ -373,9 +373,13 @@ def test_in_a_terminal(talk):
 
 
 def _acted(project: Project, fd: int, steps: list[tuple[str, str]]) -> str:
-    """Types each text when what it waits for is to be seen; `asking` waits for the agent's process."""
-    seen, at, end = "", 0, time.monotonic() + 45
+    """Types each text when what it waits for is to be seen; `asking` waits for the agent's process.
+
+    A Ctrl-C just before readline waits for keys is taken note of with the next key only; a person presses it again.
+    """
+    seen, at, end, typed = "", 0, time.monotonic() + 45, ""
     for until, keys in steps:
+        again = time.monotonic() + 3
         while time.monotonic() < end:
             if until == "asking":
                 if workers(the_thread(project)):
@@ -389,8 +393,12 @@ def _acted(project: Project, fd: int, steps: list[tuple[str, str]]) -> str:
                     seen += os.read(fd, 65536).decode("utf-8", "replace")
                 except OSError:
                     return seen
+            if typed == "\x03" and time.monotonic() > again:
+                os.write(fd, b"\x03")
+                again += 3
         else:
             raise AssertionError(f"never saw {until!r}: {seen}")
+        typed = keys
         os.write(fd, keys.encode())
     while time.monotonic() < end:
         try:

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -49,8 +50,44 @@ class Hull(NamedTuple):
     found: Found
 
 
+_State = tuple[tuple[int, int, int, int], ...]
+_SETTLED = 1.0  # seconds; a younger file may change again without showing it
+_seen: dict[
+    Path, tuple[_State, Found]
+] = {}  # by place: asked anew when one of the files that said so has changed
+
+
 def located(place: Path) -> Found:
     """The repository around `place`; WorkspaceError says what is missing and what to do."""
+    state, found = _seen.get(place, (None, None))
+    if found is not None and state == _state(place, found):
+        return found
+    now = time.time_ns()
+    found = _located(place)
+    state = _state(place, found)
+    if state and all(changed < now - _SETTLED * 1e9 for *_, changed in state):
+        _seen[place] = state, found
+    return found
+
+
+def _state(place: Path, found: Found) -> _State | None:
+    """What the files look like that say where a repository is and how it is stored; None if it is another one now."""
+    if Path(places.top_of(place)) != found.top:
+        return None
+    files = (found.top, found.top / ".git", found.gitdir, found.gitdir / "commondir", found.common / "config")
+    told = []
+    for path in files:
+        try:
+            at = os.lstat(path)
+        except OSError:
+            continue
+        # What a directory holds changes with the work; which one it is and whose does not.
+        inside = (0, 0) if path.is_dir() else (at.st_size, at.st_ctime_ns)
+        told.append((at.st_ino, at.st_uid, *inside))
+    return tuple(told)
+
+
+def _located(place: Path) -> Found:
     asked = ("--is-bare-repository", "--is-inside-work-tree", "--path-format=absolute", "--git-dir")
     answer = look(place, "rev-parse", *asked, "--git-common-dir", "--show-toplevel")
     told = os.fsdecode(answer.out).split("\n")[:-1]

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 from steersman.adapters.git_cli import Answer, run
 from steersman.adapters.git_hull import Found, Hull, hull, located
 from steersman.errors import WorkspaceError
+
+_MOST_KNOWN = 1_000
+_known: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
 
 
 class Git:
@@ -55,8 +59,18 @@ class Git:
 
     def resolve(self, name: str) -> str | None:
         """The object a name means, or None."""
+        known = (self.found.common, name)
+        if known in _known:
+            return _known[known]
         answer = self.call("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-        return answer.out.decode().strip() if answer.code == 0 else None
+        if answer.code != 0:
+            return None
+        resolved = answer.out.decode().strip()
+        if re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})\^\{(commit|tree)\}", name):
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[known] = resolved
+        return resolved
 
     def commit_of(self, name: str) -> str:
         """The commit a name means; it has to be there."""

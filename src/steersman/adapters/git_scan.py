@@ -46,6 +46,8 @@ class Scanner:
             self._call("read-tree", commit)
         self._refuse_repositories(seen)
         (gone, changed), others = self._changed(), self._others()
+        if not gone and not changed and not others:
+            return Scan(self._git.tree_of(commit), self._not_ignored(seen.special))
         self._weigh(changed + others)
         self._update(b"".join(b"0 %s\t%s\0" % (b"0" * len(commit), name) for name in gone), "--index-info")
         kept = changed + others

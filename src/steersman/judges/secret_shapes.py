@@ -6,6 +6,7 @@ A shape is looked for only where one of its words occurs, so that ordinary text 
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from steersman.judges.projection import WRAPPED, seen_through
@@ -24,7 +25,7 @@ class Shape(NamedTuple):
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     judge: Callable[[re.Match[str]], bool]  # whether a match is a secret
 
 
@@ -34,6 +35,12 @@ _GAP = r"[ \t]{0,4}"
 _QUOTE = r"(?:\\{0,3}[\"'])"  # also as it looks inside a JSON string
 # What a value is made of where nothing quotes it.
 _BARE = r"[^\s\"'`,;&()\[\]{}<>|\\]"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern when it is first needed: all of them cost as much as the rest of a short command."""
+    return re.compile(pattern)
 
 
 def _any(match: re.Match[str]) -> bool:  # noqa: ARG001  the shape says it all
@@ -98,7 +105,7 @@ def _key(kind: str, prefix: str, rest: str) -> Shape:
     tail = "" if kind in _FIXED else _WRAPPED
     word = re.escape(prefix)
     before = _W if prefix in _COMMON else "[A-Za-z0-9]"
-    return Shape(kind, (prefix,), re.compile(f"(?P<s>{word}(?<!{before}{word}){rest}{tail})"), _any)
+    return Shape(kind, (prefix,), f"(?P<s>{word}(?<!{before}{word}){rest}{tail})", _any)
 
 
 # ── blocks, addresses, headers ──────────────────────────────────────────────────────────────────────────────────────
@@ -245,23 +252,23 @@ def _whole_line(text: str, start: int, end: int) -> bool:
 
 
 SHAPES: tuple[Shape, ...] = (
-    Shape("private_key", ("PRIVATE KEY",), re.compile(_PEM), _any),
-    Shape("url", ("://",), re.compile(_URL), _any),
-    Shape("authorization", ("uthorization", "UTHORIZATION"), re.compile(_AUTH), _a_credential),
-    Shape("authorization", ("earer", "EARER"), re.compile(_BEARER), _any),
-    Shape("cookie", ("ookie", "OOKIE"), re.compile(_COOKIE), _any),
-    Shape("webhook", ("hooks",), re.compile(_WEBHOOK), _any),
-    Shape("api_key", (":AA",), re.compile(_BOT), _any),
-    Shape("netrc", ("password",), re.compile(_NETRC), _any),
-    Shape("authorization", ("-u", "--user"), re.compile(_USER), _no_number),
+    Shape("private_key", ("PRIVATE KEY",), _PEM, _any),
+    Shape("url", ("://",), _URL, _any),
+    Shape("authorization", ("uthorization", "UTHORIZATION"), _AUTH, _a_credential),
+    Shape("authorization", ("earer", "EARER"), _BEARER, _any),
+    Shape("cookie", ("ookie", "OOKIE"), _COOKIE, _any),
+    Shape("webhook", ("hooks",), _WEBHOOK, _any),
+    Shape("api_key", (":AA",), _BOT, _any),
+    Shape("netrc", ("password",), _NETRC, _any),
+    Shape("authorization", ("-u", "--user"), _USER, _no_number),
 )
 KEYS: tuple[Shape, ...] = tuple(_key(kind, word, rest) for kind, words, rest in _KEYS for word in words)
-_VALUES: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], bool]], ...] = (
-    (re.compile(_QUOTED), _a_value),
-    (re.compile(_ASSIGNED), _an_assigned_value),
-    (re.compile(_SPACED), _a_spaced_value),
-    (re.compile(_SAID), _a_said_value),
-    (re.compile(_OPTION), _an_option_value),
+_VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
+    (_QUOTED, _a_value),
+    (_ASSIGNED, _an_assigned_value),
+    (_SPACED, _a_spaced_value),
+    (_SAID, _a_said_value),
+    (_OPTION, _an_option_value),
 )
 
 
@@ -298,7 +305,7 @@ def _named(text: str) -> Iterator[Span]:
             continue
         name = _word_before(text, found.end())
         for pattern, judge in _VALUES:
-            match = pattern.match(text, found.end())
+            match = _compiled(pattern).match(text, found.end())
             if match is not None:
                 looked = max(looked, match.end())
                 if judge(name, match):
@@ -306,6 +313,6 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def _matches(shape: Shape, text: str) -> Iterator[Span]:
-    for match in shape.pattern.finditer(text):
+    for match in _compiled(shape.pattern).finditer(text):
         if shape.judge(match):
             yield Span(match.start("s"), match.end("s"), shape.kind)

@@ -235,7 +235,7 @@ def _follow(
 def _enter(m: Machine, node: Node, row: Row, *, closes: Job | None) -> Node:
     stay = row.to is STAY
     state = row.to.name if isinstance(row.to, StateDef) else node.state
-    memory = tuple((n, row.sets.get(n, v)) for n, v in node.memory)
+    memory = tuple((n, row.sets.get(n, v)) for n, v in node.memory) if row.sets else node.memory
     kept = node.open if stay else frozenset(j for j in node.open if m.jobs[j].outlives)
     still = kept - {closes.name} if closes is not None else kept
     moved = Node(

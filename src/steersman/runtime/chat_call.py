@@ -43,7 +43,7 @@ async def called(
     chosen, earlier = config.chat.agents[name], question.seq - 1
     before = chats.messages(question.thread, before=question.seq, last=config.chat.history)
     prompt = compose(name, config.chat, question, before, earlier, world.role_prompt(ROLE))
-    async with _place(world, config, question.thread, effect, attempt) as workdir:
+    async with _place(world, config, question.thread, effect) as workdir:
         request = AgentRequest(
             role=ROLE,
             mode=MODE,
@@ -91,12 +91,12 @@ async def _reply(agent: Agent, request: AgentRequest) -> AgentReply:
 
 
 @contextlib.asynccontextmanager
-async def _place(world: World, config: Config, thread: str, effect: str, attempt: int) -> AsyncIterator[str]:
+async def _place(world: World, config: Config, thread: str, effect: str) -> AsyncIterator[str]:
     """A checkout of the base commit; an empty directory where there is no repository with a commit."""
     workspace = world.workspace(config)
     if await asyncio.to_thread(workspace.problem) is None:
         base = await asyncio.to_thread(workspace.base, config.base or None)
-        tree = await asyncio.to_thread(workspace.checkout, thread, base.commit, effect, attempt)
+        tree = await asyncio.to_thread(workspace.checkout, thread, base.commit, effect)
         yield tree.path
         return
     with tempfile.TemporaryDirectory(prefix="steersman-chat-") as folder:

@@ -6,6 +6,7 @@
 **Invariant:** what is not counted or failed is done by the system's own VFS; nothing is simulated beyond that.
 """
 
+import time
 from collections import Counter
 from itertools import count
 from typing import Any, Literal
@@ -51,14 +52,17 @@ class _Disk(apsw.VFS):
 
 
 class CountingVFS(_Disk):
-    """Counts: `deeds` holds (deed, kind of file) → how often."""
+    """Counts: `deeds` holds (deed, kind of file) → how often; each sync takes at least `sync_seconds`."""
 
-    def __init__(self) -> None:
+    def __init__(self, sync_seconds: float = 0.0) -> None:
         super().__init__()
         self.deeds: Counter[tuple[str, str]] = Counter()
+        self._sync_seconds = sync_seconds
 
     def before(self, deed: Deed, kind: str) -> None:
         self.deeds[deed, kind] += 1
+        if deed == "sync" and self._sync_seconds:
+            time.sleep(self._sync_seconds)
 
     @property
     def syncs(self) -> int:
