@@ -10,6 +10,7 @@ import time
 import pytest
 
 from steersman.adapters import sandbox as sandboxes
+from steersman.adapters import sandbox_inside
 from steersman.adapters.processes import alive, execute
 from steersman.adapters.sandbox import Box, OpenSandbox, probe
 from steersman.errors import UserError
@@ -352,3 +353,15 @@ def test_a_sandbox_that_is_switched_off_says_so(tree):
     assert "switched off" in found.why
     done, _ = asyncio.run(boxed(found, (PY, "-c", "print(1)"), Box(), tree))
     assert done.output == b"1\n"
+
+
+@pytest.mark.parametrize(("limits", "why"), [("cords=1", "no limit called 'cords'"), ("nofile=-5", "")])
+def test_a_box_that_cannot_be_closed_runs_nothing(tmp_path, limits, why):
+    """A limit that cannot be taken is told, and the program is not started without it."""
+    mark = tmp_path / "mark"
+    argv = [PY, "-I", "-S", sandbox_inside.__file__, limits, "", "", "touch", str(mark)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == sandbox_inside.CANNOT_RUN
+    assert "cannot close the box" in done.stderr
+    assert why in done.stderr
+    assert not mark.exists()

@@ -50,13 +50,14 @@ def test_every_example_can_be_parsed(name: str) -> None:
     for line in VERBS[name].examples:
         words = shlex.split(line.partition("   #")[0].partition(" < ")[0])[1:]
         ctx, command = click.Context(cli), cli
-        while isinstance(command, Lazy):
-            found = command.get_command(ctx, words.pop(0)) if words else None
-            if found is None:
-                break
+        while isinstance(command, Lazy) and words:
+            found = command.get_command(ctx, words.pop(0))
+            assert found is not None, f"no such command: {line}"
             command = found  # type: ignore[assignment]  a group or a verb
         if isinstance(command, Verb):
-            command.make_context(name, words)
+            assert command.make_context(name, words).command is command
+        else:
+            assert words == [], f"only a group: {line}"
 
 
 def test_the_spoken_commands_are_all_there() -> None:

@@ -108,7 +108,8 @@ def test_decode_surrogate_bytes():
 @given(st.text(st.characters()))
 def test_well_formed(text):
     """Lone surrogates never survive."""
-    well_formed(text).encode()
+    kept = well_formed(text)
+    assert kept.encode().decode() == kept
 
 
 def test_well_formed_keeps_text():

@@ -113,7 +113,7 @@ class Keeper:
             try:
                 self._become()
             except OSError as error:
-                os.write(tell, b"%d" % (error.errno or 0))
+                os.write(tell, b"%d" % (error.errno or 1))
             finally:
                 os._exit(127)
         os.close(tell)
@@ -212,7 +212,8 @@ def _control(option: int, value: int) -> None:
     import ctypes
 
     nothing = ctypes.c_ulong(0)
-    ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), nothing, nothing, nothing)
+    if ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), nothing, nothing, nothing) != 0:
+        raise OSError(1, f"prctl {option} was refused")  # nothing is started that could not be stopped
 
 
 def main() -> None:

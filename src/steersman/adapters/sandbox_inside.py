@@ -23,10 +23,14 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 def main(words: list[str]) -> "NoReturn":
     """Never returns: becomes the program, or says why it cannot."""
     limits, socket_path, ports, *program = words
-    _limit(limits)
-    _as_given()
-    if socket_path:
-        _open_narrows(socket_path, [int(port) for port in ports.split(",") if port])
+    try:
+        _limit(limits)
+        _as_given()
+        if socket_path:
+            _open_narrows(socket_path, [int(port) for port in ports.split(",") if port])
+    except (OSError, ValueError) as error:  # a box without one of its walls runs nothing
+        sys.stderr.write(f"cannot close the box: {error}\n")
+        sys.exit(CANNOT_RUN)
     try:
         os.execvp(program[0], program)  # noqa: S606  an argv of ours
     except OSError as error:
@@ -39,13 +43,11 @@ def _limit(limits: str) -> None:
 
     for name, _, value in (limit.partition("=") for limit in limits.split(",") if limit):
         kind = getattr(resource, f"RLIMIT_{name.upper()}", None)
-        if kind is not None:
-            hard = resource.getrlimit(kind)[1]
-            bound = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
-            try:
-                resource.setrlimit(kind, (bound, bound))
-            except (OSError, ValueError):
-                pass
+        if kind is None:
+            raise ValueError(f"there is no limit called {name!r} on this system")
+        hard = resource.getrlimit(kind)[1]
+        bound = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
+        resource.setrlimit(kind, (bound, bound))
     try:  # when memory runs out on this machine, it is the box that goes
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")
@@ -70,8 +72,10 @@ def _open_narrows(way: str, ports: list[int]) -> None:
         for family, address in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
             try:
                 listeners.append((_listening(family, address, port), b"%d\n" % port))
-            except OSError:  # a machine without IPv6
-                pass
+            except OSError:
+                if family == _socket.AF_INET:
+                    raise
+                # a machine without IPv6: what asks there finds nobody
     proxy = _listening(_socket.AF_INET, "127.0.0.1", 0)
     listeners.append((proxy, b"proxy\n"))
     address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
