@@ -1,6 +1,8 @@
 """Draft pull requests: sent to a bare repository of this machine, opened through programs that stand for gh and glab."""
 
 import os
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -184,6 +186,29 @@ def test_without_a_remote_the_branch_is_left(workspace, forge, repo):
     git(repo, "remote", "remove", "origin")
     with pytest.raises(WorkspaceError, match=r"git remote add origin.*The change is on the branch"):
         deliver(workspace)
+    assert forge.calls == []
+
+
+def test_what_is_missing_is_known_before_a_run(forge, repo, tmp_path, monkeypatch):
+    """Remote, program and ssh are looked for; nobody is called."""
+
+    def told():
+        return GitWorkspace(repo, tmp_path / "state").undeliverable("draft-pr", "main")
+
+    assert told() is None
+    git(repo, "remote", "set-url", "origin", "git@forge.example:ann/calc")
+    assert told() is None
+    (forge.bin / "git").symlink_to(shutil.which("git"))
+    with monkeypatch.context() as bare:
+        bare.setenv("PATH", str(forge.bin))
+        (forge.bin / "ssh").rename(tmp_path / "ssh")
+        assert "ssh was not found on PATH; install it" in told()
+        (tmp_path / "ssh").rename(forge.bin / "ssh")
+        (forge.bin / "gh").unlink()
+        assert re.search("needs gh or glab on PATH.*gh auth login", told())
+    git(repo, "remote", "remove", "origin")
+    assert "git remote add origin <address>" in told()
+    assert GitWorkspace(repo, tmp_path / "state").undeliverable("branch", "main") is None
     assert forge.calls == []
 
 

@@ -138,10 +138,10 @@ def test_a_draft_pull_request_carries_report_evidence_and_anchor(project: Projec
 
 
 def test_without_gh_the_branch_is_left_and_delivered_later(project: Project, forge: FakeForge) -> None:
-    """It is said what is missing; with it there, the delivery is repeated."""
+    """Gone since the start, it is said to be missing; with it there, the delivery is repeated."""
+    run = project.run(story(deliver="draft-pr", mode="proposal")).json()["run"]
     project.env["PATH"] = project.env["PATH"].removeprefix(f"{forge.bin}{os.pathsep}")
-    done = project.run(story(deliver="draft-pr"))
-    run = project.only()
+    done = project.call("approve", run, "--json")
     assert (done.code, done.json()["exit_code"]) == (1, 1)
     why = project.call("why", run).out
     assert "needs gh or glab on PATH" in why
@@ -150,6 +150,40 @@ def test_without_gh_the_branch_is_left_and_delivered_later(project: Project, for
     project.env["PATH"] = f"{forge.bin}{os.pathsep}{project.env['PATH']}"
     assert project.call("send", run, "delivery_requested").code == 0
     assert len(forge.pulls) == 1
+
+
+def test_a_draft_that_cannot_be_opened_is_told_before_any_money_is_spent(
+    project: Project, forge: FakeForge
+) -> None:
+    """Without a remote `run` starts nothing and says the fix; `doctor` and `run --dry` say the same; with it all are content."""
+    project.git("remote", "rename", "origin", "upstream")
+    project.git("remote", "add", "other", "/elsewhere")
+    fix = "git remote add origin <address>"
+    told = story(deliver="draft-pr")
+    refused = project.run(told)
+    assert refused.code == 2
+    assert fix in refused.err
+    assert project.call("runs", "--json").json() == []
+    (finding,) = [f for f in project.call("doctor", "--json").json() if f["what"] == "delivery"]
+    assert (finding["ok"], fix in finding["told"]) == (False, True)
+    (problem,) = project.call("run", "x", "--dry", "--json").json()["problems"]
+    assert fix in problem
+    assert f"would not start: {problem}" in project.call("run", "x", "--dry").out
+    assert project.call("run", "x", "--unattended").code == 4
+
+    project.git("remote", "rename", "upstream", "origin")
+    (finding,) = [f for f in project.call("doctor", "--json").json() if f["what"] == "delivery"]
+    assert (finding["ok"], finding["told"]) == (True, "as draft-pr")
+    assert project.call("run", "x", "--dry", "--json").json()["problems"] == []
+
+
+def test_a_merge_needs_a_branch_to_begin_on(project: Project) -> None:
+    """On a detached HEAD the run is refused at once, not when its change is approved."""
+    project.prepare(story(deliver="merge"))
+    project.git("checkout", "-q", "--detach")
+    refused = project.call("run", "Fix add", "--mode", "implementation")
+    assert refused.code == 2
+    assert "needs a branch to go into; start the run on one" in refused.err
 
 
 def test_pruning_takes_the_working_trees_too(project: Project) -> None:

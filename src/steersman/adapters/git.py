@@ -25,6 +25,7 @@ from steersman.contracts.workspace import Base, Change, Checkout, Delivery
 from steersman.errors import WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
+_INTO_A_BRANCH = ("merge", "draft-pr")
 _RECORDED = "steersman: recorded tree"  # the same for every run: same tree and parent, same commit
 
 
@@ -94,6 +95,19 @@ class GitWorkspace:
         """The symbolic links of a commit."""
         return links(self._git, self._git.commit_of(commit))
 
+    def undeliverable(self, form: str, target: str | None) -> str | None:
+        """What is missing here for handing a change over in this form, with the next step; or None."""
+        try:
+            if form in _INTO_A_BRANCH and target is None:
+                raise _no_target(form)
+            if form == "draft-pr":
+                self._forge.reach()
+        except WorkspaceError as error:
+            return (
+                f'deliver = "{form}" cannot be done here: {error}; or choose another form in steersman.toml'
+            )
+        return None
+
     def deliver(
         self,
         run: str,
@@ -115,7 +129,7 @@ class GitWorkspace:
             case "draft-pr", str():
                 return self._forge.draft(run, made, target, letter(message, body))
             case "merge" | "draft-pr", None:
-                raise WorkspaceError(f"a {form} needs a branch to go into; start the run on one")
+                raise _no_target(form)
             case _:
                 raise WorkspaceError(
                     f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
@@ -139,3 +153,7 @@ class GitWorkspace:
                 f"{place} has no commit yet; run `git add -A && git commit -m 'First commit'` and try again"
             )
         return None
+
+
+def _no_target(form: str) -> WorkspaceError:
+    return WorkspaceError(f"a {form} needs a branch to go into; start the run on one")

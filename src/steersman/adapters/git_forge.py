@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from steersman.adapters.git_cli import ENVIRONMENT, find, safe_path, stop
+from steersman.adapters.git_cli import ENVIRONMENT, find, program, safe_path, stop
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_remote import PERSONAL, Remote, remote_of, send, shown
 from steersman.adapters.git_repository import Git
@@ -53,14 +53,20 @@ class Forge:
         delivery = self._courier.branch(run, made)
         branch = f"steersman/{run}"
         try:
-            remote = remote_of(self._git)
-            tool = _tool(remote)
+            remote, tool = self.reach()
             send(self._git, remote, branch, made, tool)
             kind = _GitLab if os.path.basename(tool) == "glab" else _GitHub
             url = kind(tool, remote).opened(branch, target, letter)
         except WorkspaceError as error:
             raise WorkspaceError(f"{error}. The change is on the branch {branch}") from error
         return msgspec.structs.replace(delivery, form="draft-pr", url=url)
+
+    def reach(self) -> tuple[Remote, str]:
+        """The remote and the program of its forge, looked up and not called; WorkspaceError where one is missing."""
+        remote = remote_of(self._git)
+        if remote.scheme == "ssh":
+            program("ssh")
+        return remote, _tool(remote)
 
 
 def _tool(remote: Remote) -> str:
@@ -73,8 +79,8 @@ def _tool(remote: Remote) -> str:
             return path
     login = f"{wanted[0]} auth login"
     raise WorkspaceError(
-        f"a draft pull request needs {' or '.join(wanted)} on PATH, and it is not there; install it, run `{login}` and "
-        f"deliver again, or push the branch yourself with `git push {remote.name}`"
+        f"a draft pull request needs {' or '.join(wanted)} on PATH, and it is not there; install it and "
+        f"run `{login}`"
     )
 
 

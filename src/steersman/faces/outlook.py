@@ -81,6 +81,23 @@ class _UnreadyError(UserError):
 
 
 def problems(deck: Deck, m: Machine, config: Any) -> list[str]:
+    """What would stop a run from starting, going on or being delivered; each with the fix."""
+    return [*crew_problems(deck, m, config), *delivery_problems(deck, config)]
+
+
+def delivery_problems(deck: Deck, config: Any) -> list[str]:
+    """What is missing for handing a change over: found out before it is made; a broken repository is told elsewhere."""
+    workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
+    if workspace.problem():
+        return []
+    try:
+        missing = workspace.undeliverable(config.deliver, workspace.base(config.base or None).branch)
+    except SteersmanError as error:
+        return [str(error)]
+    return [missing] if missing else []
+
+
+def crew_problems(deck: Deck, m: Machine, config: Any) -> list[str]:
     """What would stop a run from starting or going on: git, a sandbox that is required, agents, disk; each with the fix."""
     world = deck.helm.open_world(deck.project, journal=None)
     found = []

@@ -45,6 +45,13 @@ class Workspace(Protocol):
         """The symbolic links of a commit, sorted."""
         ...
 
+    def undeliverable(self, form: str, target: str | None) -> str | None:
+        """What is missing here for handing a change over in this form, with the next step; or None.
+
+        Asked before a run begins: nobody is contacted, so a delivery may still be refused when its time comes.
+        """
+        ...
+
     def deliver(
         self,
         run: str,

@@ -57,6 +57,9 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     _no_secrets(world, config)
     _usable_budget(world, config)
     base = workspace.base(config.base or None)
+    missing = workspace.undeliverable(config.deliver, base.branch)
+    if missing:
+        raise UserError(missing)
     run = run or world.chance.run_id()
     lock = world.locks.acquire(run)
     if lock is None:

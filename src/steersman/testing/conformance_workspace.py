@@ -257,6 +257,15 @@ class WorkspaceConformance:
             with pytest.raises(WorkspaceError, match=words):
                 workspace.deliver(RUN, change.commit, base.commit, form, target, "Say new")
 
+    def test_what_cannot_be_delivered_is_known_before_a_run(self, workspace: Workspace, base: Base) -> None:
+        """A branch can always be made; what goes into a branch needs one."""
+        assert workspace.undeliverable("branch", None) is None
+        assert workspace.undeliverable("merge", base.branch) is None
+        for form in ("merge", "draft-pr"):
+            assert "needs a branch to go into; start the run on one" in (
+                workspace.undeliverable(form, None) or ""
+            )
+
     def merged(self, workspace: Workspace, base: Base, text: str, run: str = RUN) -> str:
         """The commit of a change of README that was merged."""
         change = self.edit(workspace, base, text, run)

@@ -36,6 +36,9 @@ class NoTree:
     def base(self, ref: str | None) -> Base:  # noqa: ARG002  there is one
         return BASE
 
+    def undeliverable(self, form: str, target: str | None) -> str | None:  # noqa: ARG002  nothing is delivered
+        return None
+
     def remove(self, run: str) -> None:
         """There is none to remove."""
 

@@ -105,6 +105,10 @@ class FakeWorkspace:
     def links(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  text files only
         return ()
 
+    def undeliverable(self, form: str, target: str | None) -> str | None:
+        missing = form in {"merge", "draft-pr"} and target is None
+        return f'deliver = "{form}" needs a branch to go into; start the run on one' if missing else None
+
     def deliver(
         self,
         run: str,

@@ -31,7 +31,7 @@ class Finding(msgspec.Struct, frozen=True):
     "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
 )
 def doctor(deck: Deck) -> int:
-    """Check Python, git, SQLite, store, disk, steersman.toml, sandbox, agents, runs put aside and overdue timers."""
+    """Check Python, git, SQLite, store, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
     deck.quiet = True
     looks: tuple[Callable[[Deck], Iterator[Finding]], ...] = (
         _python,
@@ -40,6 +40,7 @@ def doctor(deck: Deck) -> int:
         _config,
         _sandbox,
         _agents,
+        _delivery,
         _talkers,
         _store,
         _runs,
@@ -121,17 +122,28 @@ def _sandbox(deck: Deck) -> Iterator[Finding]:
 
 
 def _agents(deck: Deck) -> Iterator[Finding]:
-    from steersman.faces.outlook import problems
+    from steersman.faces.outlook import crew_problems
 
     try:
         config = deck.load_config().config
     except SteersmanError:
         return
     for m in deck.helm.machines().values():
-        found = problems(deck, m, config)
+        found = crew_problems(deck, m, config)
         yield Finding(
             f"crew of {m.name}", not found, "; ".join(found) or "everybody can be called", "see above"
         )
+
+
+def _delivery(deck: Deck) -> Iterator[Finding]:
+    from steersman.faces.outlook import delivery_problems
+
+    try:
+        config = deck.load_config().config
+    except SteersmanError:
+        return
+    found = delivery_problems(deck, config)
+    yield Finding("delivery", not found, "; ".join(found) or f"as {config.deliver}", "see above")
 
 
 def _talkers(deck: Deck) -> Iterator[Finding]:
