@@ -60,6 +60,18 @@ def run(sandbox, code, box, cwd, **more):
     return done.output.decode().strip()
 
 
+def test_an_interpreter_that_was_called_by_a_relative_path(sandbox, tmp_path):
+    """A box starts although the way to the interpreter leads up and down again through places it does not show."""
+    way = os.path.relpath(os.path.dirname(PY), tmp_path)
+    code = "import sys; from steersman.adapters.sandbox import probe; print(sys.executable, probe('required').isolated)"
+    said = subprocess.run(
+        [os.path.join(way, os.path.basename(PY)), "-c", code], cwd=tmp_path, capture_output=True, check=True
+    )
+    executable, isolated = said.stdout.decode().split()
+    assert ".." in executable
+    assert isolated == "True"
+
+
 TRIES = """
 import os, sys
 for path in sys.argv[1:]:

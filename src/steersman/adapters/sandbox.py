@@ -38,6 +38,7 @@ _ALWAYS = (
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
 )
 _INSIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sandbox_inside.py")
+_PYTHON = os.path.abspath(sys.executable)  # called as `../bin/python` it leads through places that no box has
 _WAY = "/run/narrows"
 # Variables that lead out of a box, to the user's session or to steersman itself.
 _NEVER = (
@@ -114,7 +115,7 @@ class BubblewrapSandbox:
             *(() if box.network is None else ("--unshare-net",)),
             *view.laid_out((*self._places(argv, box, env, folder), *out)),
             *("--remount-ro", view.states(), "--remount-ro", "/", "--chdir", cwd, "--"),
-            *(sys.executable, "-I", "-S", _INSIDE),
+            *(_PYTHON, "-I", "-S", _INSIDE),
             *(limits(self._memory_gb), _WAY if way else "", ",".join(map(str, ports)), *argv),
         )
 

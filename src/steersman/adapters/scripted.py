@@ -21,7 +21,7 @@ from steersman.judges.text import clip, decode
 __all__ = ["ScriptedAgent", "load_script"]
 
 # -P: the working tree must not be able to stand in for a module of ours.
-CHILD = (sys.executable, "-P", "-m", "steersman.adapters.scripted_child")
+CHILD = (os.path.abspath(sys.executable), "-P", "-m", "steersman.adapters.scripted_child")
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _OUTPUT_CAP = 4 * 1024 * 1024
 
