@@ -5,11 +5,10 @@ import uuid
 
 import pytest
 
-from steersman.adapters.agents import claude_sessions as sessions
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions, Login, hosts, login, words
 from steersman.adapters.agents.roster import Post, installed, make, obstacle
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.contracts.agent import AgentRequest, Usage
+from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
 from steersman.errors import UserError
 
@@ -112,43 +111,6 @@ def test_a_settings_file_that_cannot_be_read_is_no_login(home, settings):
     """A broken file of the user's is not ours to complain about: there is no key in it."""
     (home / ".claude.json").write_text(settings)
     assert not any(login())
-
-
-def test_a_session_is_carried_from_call_to_call(tmp_path):
-    """A kept session is found by the next call under the same directory's name."""
-    held, kept, again = tmp_path / "a", tmp_path / "kept", tmp_path / "b"
-    (held / "-the-tree").mkdir(parents=True)
-    (held / "-the-tree" / f"{SESSION}.jsonl").write_text("said")
-    (held / "-the-tree" / "other.jsonl").write_text("not asked for")
-    sessions.keep(held, SESSION, kept, Usage(5, 7))
-    sessions.lend(kept, SESSION, again)
-    assert (again / "-the-tree" / f"{SESSION}.jsonl").read_text() == "said"
-    assert [p.name for p in again.rglob("*")] == ["-the-tree", f"{SESSION}.jsonl"]
-    assert sessions.told(kept, SESSION) == Usage(5, 7)
-    assert sessions.told(kept, "../x") == sessions.told(kept, SESSION.replace("7", "8")) == Usage()
-
-
-def test_no_link_is_followed_out_of_a_home(tmp_path):
-    """An agent that leaves links in its home gets nothing carried out or in for it."""
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    (secret / f"{SESSION}.jsonl").write_text("secret")
-    held = tmp_path / "held"
-    held.mkdir()
-    (held / "linked").symlink_to(secret)
-    (held / "real").mkdir()
-    (held / "real" / f"{SESSION}.jsonl").symlink_to(secret / f"{SESSION}.jsonl")
-    sessions.keep(held, SESSION, tmp_path / "kept", Usage(5, 7))
-    assert not (tmp_path / "kept").exists()
-
-
-@pytest.mark.parametrize("session", [None, "", "../../x", "..", f"{SESSION}/..", SESSION.upper() + "Z"])
-def test_what_is_no_session_id_is_no_path(tmp_path, session):
-    """An id comes from outside: whatever has not its form is not looked for."""
-    (tmp_path / "held").mkdir()
-    sessions.keep(tmp_path / "held", session, tmp_path / "kept", Usage(5, 7))
-    sessions.lend(tmp_path / "kept", session, tmp_path / "held")
-    assert not (tmp_path / "kept").exists()
 
 
 def post(tmp_path, **role):

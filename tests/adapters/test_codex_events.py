@@ -9,6 +9,7 @@ import pytest
 from steersman.adapters.agents.codex_events import CodexReader, classify, reset_of
 from steersman.adapters.agents.codex_rollout import keep, last_turn, lend, record, total
 from steersman.adapters.agents.headless import Invocation, reply_of
+from steersman.adapters.agents.shelf import Shelf
 from steersman.adapters.processes import Clocks, Executed
 from steersman.contracts.agent import Usage
 
@@ -297,10 +298,11 @@ def test_a_rejected_patch_is_denied(tmp_path):
 
 def test_a_session_is_kept_and_lent(tmp_path):
     """What one call has made of a session is there for the next one, in another home."""
-    made, kept, home = tmp_path / "made" / "2026", tmp_path / "kept", tmp_path / "home"
+    made, home = tmp_path / "made" / "2026", tmp_path / "home"
     path = recorded(made, STARTED, used(7))
-    keep(tmp_path / "made", THREAD, kept)
-    lend(kept, THREAD, home)
+    shelf = Shelf(tmp_path / "kept")
+    name = keep(shelf, "r-1:1:1", record(tmp_path / "made", THREAD), THREAD)
+    assert lend(shelf.find(name), home) == 7
     assert record(home, THREAD).read_bytes() == path.read_bytes()
 
 
@@ -319,6 +321,8 @@ def test_a_link_is_no_record(tmp_path):
     sessions.mkdir()
     link = sessions / f"rollout-x-{THREAD}.jsonl"
     link.symlink_to(secret)
-    keep(sessions, THREAD, tmp_path / "kept")
+    assert keep(Shelf(tmp_path / "kept"), "r-1:1:1", record(sessions, THREAD), THREAD) is None
     assert total(link) is None
+    (tmp_path / "all").symlink_to(sessions)
+    assert record(tmp_path / "all", THREAD) is None
     assert not (tmp_path / "kept").exists()

@@ -11,12 +11,13 @@ from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from steersman.adapters.agents import claude_sessions as sessions
 from steersman.adapters.agents.claude_events import ClaudeReader
 from steersman.adapters.agents.headless import Invocation, headless
 from steersman.adapters.agents.home import Home, call_home, user_home
+from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, Usage
 from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox
@@ -47,30 +48,38 @@ class ClaudeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     effort: str | None = None
     hosts: tuple[str, ...] = ()  # "host:port" beside the API's own
     environment: tuple[str, ...] = ()  # names passed on, for a login of another kind
-    sessions: bool = False  # keeps them, as the CLI writes them, below the project's state
+    sessions: bool = False  # keeps them, as the CLI writes them, and continues the role's last one
     call_tokens: int | None = None
     call_micro_usd: int | None = None
 
 
 class ClaudeAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made."""
+    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, kept sessions are beside it."""
 
     tells_cost = True
 
     def __init__(self, place: Path, sandbox: Sandbox, options: ClaudeOptions) -> None:
         self._place, self._sandbox, self._options = place, sandbox, options
+        self._shelf = Shelf(place.with_name(SESSIONS))
 
     async def call(self, request: AgentRequest) -> AgentReply:
-        """One call in a home of its own, in a box where there is one."""
-        kept = self._place.with_name(f"{PROVIDER}-sessions")
+        """One call in a home of its own, in a box where there is one; a session that is not to be had begins anew."""
+        kept = self._shelf.find(request.session)
+        reply = await self._turn(request, kept)
+        if kept is not None and reply.error and sessions.MISSED in reply.detail:
+            reply = await self._turn(request, None)
+        return reply
+
+    async def _turn(self, request: AgentRequest, kept: Kept | None) -> AgentReply:
+        request = structs.replace(request, session=kept.session if kept else None)
         with call_home(self._place) as home:
             held = home.config / "projects"
-            sessions.lend(kept, request.session, held)
-            reader = _reader(request, sessions.told(kept, request.session) if request.session else None)
+            reader = _reader(request, sessions.lend(kept, held, request.workdir) if kept else None)
             reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
-            if self._options.sessions:
-                sessions.keep(held, reply.session, kept, reader.told())
-        return reply
+            name = None
+            if self._options.sessions and not reply.error:
+                name = sessions.keep(self._shelf, request.effect, held, reply.session, reader.told())
+        return structs.replace(reply, session=name)
 
     def _invocation(
         self, request: AgentRequest, home: Home, reader: ClaudeReader | None = None

@@ -1,63 +1,48 @@
-"""Sessions of claude that a later call may continue: the one file a session is, kept outside every box.
+"""A session of claude: the one file it is, taken out of a call's home and put into that of another.
 
-The CLI files a session under the directory it was held in, and finds it only there.
-**Invariant:** an id that is none is no path; of what a call leaves behind no link is followed.
+The CLI files a session under the directory it is held in, and finds it only there; a later call may work in another.
+**Invariant:** what a session has used so far is noted beside it, out of the reach of whoever continues it.
 """
 
 import contextlib
 import os
 import re
-import stat
 from pathlib import Path
 
 import msgspec
 
+from steersman.adapters.agents.shelf import Kept, Shelf, content, is_id
 from steersman.contracts.agent import Usage
 
-MOST = 64 * 1024 * 1024  # bytes of a session that are worth keeping
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MISSED = "No conversation found"  # what the CLI says of a session that it does not find
+_SAID, _TOLD = "session.jsonl", "told.json"
 
 
-def keep(projects: Path, session: str | None, kept: Path, told: Usage) -> None:
-    """Takes a session out of a call's home, while nothing of the call is alive, and notes what it has told it used."""
-    _carry(projects, session, kept)
-    if session and _ID.fullmatch(session) and kept.is_dir():
-        (kept / f"{session}.json").write_bytes(msgspec.json.encode(told))
+def keep(shelf: Shelf, effect: str, projects: Path, session: str | None, told: Usage) -> str | None:
+    """Keeps what a call has said, while nothing of the call is alive, and what it has told it used; gives its name."""
+    said = _held(projects, session)
+    if session is None or said is None:
+        return None
+    return shelf.keep(effect, session, {_SAID: said, _TOLD: msgspec.json.encode(told)})
 
 
-def told(kept: Path, session: str) -> Usage:
-    """What a kept session had told it used; unknown where nobody noted it."""
-    if not _ID.fullmatch(session):
-        return Usage()
+def lend(kept: Kept, projects: Path, workdir: str) -> Usage:
+    """Puts a kept session where the CLI looks for it from this directory; gives what it had used, as far as is known."""
+    folder = projects / re.sub(r"[^a-zA-Z0-9]", "-", os.path.realpath(workdir))
+    with contextlib.suppress(OSError):  # the CLI misses it then, and says so
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / f"{kept.session}.jsonl").write_bytes((kept.folder / _SAID).read_bytes())
     try:
-        return msgspec.json.decode((kept / f"{session}.json").read_bytes(), type=Usage)
+        return msgspec.json.decode((kept.folder / _TOLD).read_bytes(), type=Usage)
     except (OSError, msgspec.DecodeError):
         return Usage()
 
 
-def lend(kept: Path, session: str | None, projects: Path) -> None:
-    """Puts a kept session into a fresh home; one that is not kept is missed by the CLI, which says so."""
-    _carry(kept, session, projects)
-
-
-def _carry(source: Path, session: str | None, goal: Path) -> None:
-    if session is None or not _ID.fullmatch(session):
-        return
-    with contextlib.suppress(OSError):
-        for folder in os.scandir(source):
-            if not folder.is_dir(follow_symlinks=False):
-                continue
-            content = _content(Path(folder.path, f"{session}.jsonl"))
-            if content is not None:
-                (goal / folder.name).mkdir(parents=True, exist_ok=True, mode=0o700)
-                (goal / folder.name / f"{session}.jsonl").write_bytes(content)
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+def _held(projects: Path, session: str | None) -> bytes | None:
+    if not is_id(session) or projects.is_symlink():
         return None
-    with open(opened, "rb") as file:
-        found = os.fstat(opened)
-        return file.read() if stat.S_ISREG(found.st_mode) and found.st_size <= MOST else None
+    with contextlib.suppress(OSError):
+        folders = [entry.path for entry in os.scandir(projects) if entry.is_dir(follow_symlinks=False)]
+        found = (content(Path(folder, f"{session}.jsonl")) for folder in sorted(folders))
+        return next((said for said in found if said is not None), None)
+    return None

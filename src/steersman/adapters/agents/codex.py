@@ -20,6 +20,7 @@ from steersman.adapters.agents import codex_rollout as rollout
 from steersman.adapters.agents.codex_events import CodexReader
 from steersman.adapters.agents.headless import Invocation, headless
 from steersman.adapters.agents.home import Home, call_home, lend, user_home
+from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
 from steersman.contracts.agent import AgentReply, AgentRequest, Usage
 from steersman.contracts.replies import reply_schema
 from steersman.judges.text import clip
@@ -52,32 +53,41 @@ class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     )
     hosts: tuple[str, ...] = ()  # "host:port" beside the model's own
     environment: tuple[str, ...] = ()  # names passed on, for a login of another kind
-    sessions: bool = False  # keeps them, as codex writes them, below the project's state
+    sessions: bool = False  # keeps them, as codex writes them, and continues the role's last one
     call_tokens: int | None = None
     call_micro_usd: int | None = None
 
 
 class CodexAgent:
-    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, its sessions are beside it."""
+    """Implements `ports.agent.Agent`; `place` is where the homes of its calls are made, kept sessions are beside it."""
 
     tells_cost = False  # it tells tokens
 
     def __init__(self, place: Path, sandbox: Sandbox, options: CodexOptions) -> None:
         self._place, self._sandbox, self._options = place, sandbox, options
+        self._shelf = Shelf(place.with_name(SESSIONS))
 
     async def call(self, request: AgentRequest) -> AgentReply:
-        """One turn of codex, in a new session or a continued one."""
-        kept = self._place.with_name(f"{PROVIDER}-sessions")
+        """One turn of codex, in a new session or a continued one; one that is not to be had begins anew."""
+        kept = self._shelf.find(request.session)
+        reply = await self._turn(request, kept)
+        if kept is not None and reply.error and rollout.MISSED in reply.detail:
+            reply = await self._turn(request, None)
+        return reply
+
+    async def _turn(self, request: AgentRequest, kept: Kept | None) -> AgentReply:
+        request = structs.replace(request, session=kept.session if kept else None)
         with call_home(self._place) as home:
             sessions = home.config / "sessions"
-            rollout.lend(kept, request.session, sessions)
             # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
-            before = rollout.total(rollout.record(kept, request.session)) if request.session else 0
+            before = rollout.lend(kept, sessions) if kept else 0
             reply = await headless(request, self._invocation(request, home), self._sandbox)
-            turn = rollout.last_turn(rollout.record(sessions, reply.session))
-            if self._options.sessions:
-                rollout.keep(sessions, reply.session, kept)
-        return self._completed(request, structs.replace(reply, usage=_since(reply.usage, before)), turn)
+            record = rollout.record(sessions, reply.session)
+            done = self._completed(request, structs.replace(reply, usage=_since(reply.usage, before)), record)
+            name = None
+            if self._options.sessions and not done.error:
+                name = rollout.keep(self._shelf, request.effect, record, reply.session)
+        return structs.replace(done, session=name)
 
     def _invocation(self, request: AgentRequest, home: Home) -> Invocation:
         options, login = self._options, _login(home)
@@ -96,11 +106,11 @@ class CodexAgent:
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
         )
 
-    def _completed(self, request: AgentRequest, reply: AgentReply, turn: rollout.Turn) -> AgentReply:
+    def _completed(self, request: AgentRequest, reply: AgentReply, record: Path | None) -> AgentReply:
         """The reply with what only the record knows: a denial without an event, and the model."""
+        turn = rollout.last_turn(record)
         reply = structs.replace(
             reply,
-            session=reply.session if self._options.sessions else None,
             model=turn.model or self._options.model or "",
             denied=turn.denied or reply.denied,
         )

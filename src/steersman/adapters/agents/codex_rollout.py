@@ -1,11 +1,10 @@
 """codex's own record of a session: what it has used so far, what it was denied without an event, where it goes on.
 
-A session is one file. It is kept between calls below the project's state, and lent to the home of the call that
-continues it. **Invariant:** a record that cannot be read tells nothing; it never makes a call fail.
+A session is one file, and a copy of it is lent to the home of the call that continues it.
+**Invariant:** a record that cannot be read tells nothing; it never makes a call fail.
 """
 
 import contextlib
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.adapters.agents.codex_events import says_denied, usage_of
+from steersman.adapters.agents.shelf import Kept, Shelf, content, is_id
 
-MOST_BYTES = 256 * 1024 * 1024
-_THREAD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+MISSED = "no rollout found"  # what codex says of a session that it does not find
 _FAILED = re.compile(r"exited with code [1-9]|\"exit_code\":\s*[1-9]|^Exit code: [1-9]", re.MULTILINE)
 _REJECTED = re.compile(
     r"^(?:Script error:\n)?(?:patch rejected|exec_command failed|.{0,80}rejected by user)", re.MULTILINE
@@ -63,29 +62,28 @@ def total(path: Path | None) -> int | None:
 
 def record(sessions: Path, thread: str | None) -> Path | None:
     """The file of a session below a `sessions` directory, wherever codex has put it."""
-    if thread is None or not _THREAD.fullmatch(thread):
+    if not is_id(thread) or sessions.is_symlink():
         return None
     return next(iter(sorted(sessions.rglob(f"rollout-*-{thread}.jsonl"))), None)
 
 
-def lend(kept: Path, thread: str | None, sessions: Path) -> None:
-    """Puts a kept session where codex looks for it."""
-    found = record(kept, thread)
-    if found is not None:
+def lend(kept: Kept, sessions: Path) -> int | None:
+    """Puts a kept session where codex looks for it; gives all tokens that it has used so far, where that is known."""
+    found = record(kept.folder, kept.session)
+    if found is None:
+        return None
+    with contextlib.suppress(OSError):  # codex misses it then, and says so
         sessions.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(found, sessions / found.name)
+    return total(found)
 
 
-def keep(sessions: Path, thread: str | None, kept: Path) -> None:
-    """Keeps what a call has made of a session, whole or not at all; a link is no record."""
-    found = record(sessions, thread)
-    if found is None or found.is_symlink() or found.stat().st_size > MOST_BYTES:
-        return
-    kept.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = kept / f".{found.name}"
-    with contextlib.suppress(OSError):
-        shutil.copyfile(found, draft)
-        os.replace(draft, kept / found.name)
+def keep(shelf: Shelf, effect: str, found: Path | None, thread: str | None) -> str | None:
+    """Keeps what a call has made of a session; gives its name, or None where there is nothing to keep."""
+    said = content(found) if found is not None else None
+    if found is None or thread is None or said is None:
+        return None
+    return shelf.keep(effect, thread, {found.name: said})
 
 
 def _records(path: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
