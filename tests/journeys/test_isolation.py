@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -108,6 +109,23 @@ def test_in_a_box_nothing_is_said(project):
     shown = (said.out, project.call("show", run).out, project.call("report", run).out)
     assert not [words for words in shown if "isolated" in words]
     assert "ok    sandbox: agents and checks run in a box" in project.call("doctor").out
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_doctor_says_which_limit_does_not_bind_for_root(project, uid):
+    """The kernel does not count root's processes; for anybody else nothing is said."""
+    if not probe("auto").isolated:
+        pytest.skip(f"NOT SHOWN, no box on this machine: {probe('auto').why}")
+    code = (
+        f"import os; os.geteuid = lambda: {uid}\n"
+        "from steersman.bootstrap import main; raise SystemExit(main(['doctor']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.repo, env=project.env, capture_output=True, check=False
+    )
+    told = "limit on the number of processes does not bind: the kernel does not count those of root"
+    assert "agents and checks run in a box" in done.stdout.decode()
+    assert (told in done.stdout.decode()) == (uid == 0)
 
 
 def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
