@@ -32,6 +32,9 @@ def shown(tape, **more):
     return status_of(MACHINE, tape.snapshot, "Fix it", entries, text=lambda _: "", **more)
 
 
+BEGUN_TWICE = Item("i", "setup", "effect", "k", {}, 1, starts=2)
+
+
 def entry(kind: str, **more) -> Entry:
     return Entry(**{"run": RUN, "seq": 2, "at": 1, "kind": kind, "prev": GENESIS, **more})
 
@@ -146,6 +149,7 @@ def test_the_top_of_a_screen():
 def test_work_under_way():
     """Who, which attempt, how long it waits, whether it is held."""
     assert work(Work("i", "setup", "", 1, 1, "", None, False), 0) == "setup"
+    assert work(Work("i", "setup", "", 1, 2, "", None, False), 0) == "setup · begun 2 times"
     told = work(Work("i", "implement", "coder", 2, 1, "provider_timeout", 5_000, True), 0)
     assert (
         told == "coder · implement · attempt 2 (provider_timeout) · in 5 s · held until the budget is raised"
@@ -171,6 +175,7 @@ def test_findings_and_checks():
         (entry("part_finished", data={"verdict": "failed"}), "check: failed"),
         (entry("part_finished", data=None), None),
         (entry("effect_started", retry=Retry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
+        (entry("effect_started", retry=Retry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),
         (entry("effect_started"), None),
         (entry("refused", event="a\nb", why="no\nno"), "refused: a\\nb: no\\nno"),
         (entry("gate_answered", actor="person:ann"), "answered by ann"),

@@ -60,9 +60,10 @@ def work(w: Work, now: int) -> str:
     """One thing that is under way."""
     who = f"{w.role} · {w.job}" if w.role else w.job
     attempt = f" · attempt {w.attempt} ({w.retry})" if w.retry else ""
+    twice = f" · begun {w.starts} times" if w.starts > 1 else ""
     held = " · held until the budget is raised" if w.held else ""
     due = f" · in {span(w.due - now)}" if w.due is not None and w.due > now else ""
-    return f"{who}{attempt}{due}{held}"
+    return f"{who}{attempt}{twice}{due}{held}"
 
 
 def finding(f: Finding) -> str:
@@ -107,6 +108,9 @@ def _step(e: Entry) -> str | None:
         case "part_finished":
             verdict = e.data.get("verdict", "") if isinstance(e.data, dict) else ""
             return f"check: {verdict}" if verdict else None
+        case "effect_started" if e.retry is not None and e.retry.retry_reason == "interrupted":
+            jobs = ", ".join(i.job for i in e.held)
+            return f"{jobs} was interrupted and is begun again (start {e.retry.retry_count + 1}): it may have run twice"
         case "effect_started" | "timer_set" if e.retry is not None:
             return f"again: {e.retry.retry_reason} (attempt {e.retry.retry_count + 1})"
         case "refused":
