@@ -67,17 +67,20 @@ def ask(rig, server, case="text", **more):
     return asyncio.run(agent.call(structs.replace(request(CASES[case], rig, options), **more)))
 
 
-def test_a_session_is_continued_in_the_same_directory(rig):
-    """The next call knows what was said before, and is charged for itself alone; a session that nobody kept is none."""
+def test_a_session_is_continued_in_another_directory(rig):
+    """The next call knows what was said before, and is charged for itself alone; one that is not kept begins anew."""
+    other = rig.work / "other"
+    other.mkdir()
     with ModelServer(
         lambda turn: Say(f"heard {turn.prompt.count('Do what the script says')} times")
     ) as server:
         first = ask(rig, server, sessions=True)
-        again = ask(rig, server, sessions=True, session=first.session)
-        lost = ask(rig, server, session=ask(rig, server).session)
-    assert (first.text, again.text) == ("heard 1 times", "heard 2 times")
+        again = ask(rig, server, sessions=True, session=first.session, workdir=str(other))
+        gone = f"{first.session[:-1]}{'0' if first.session[-1] != '0' else '1'}"
+        lost = ask(rig, server, sessions=True, session=gone)
+    assert (first.text, again.text, lost.text) == ("heard 1 times", "heard 2 times", "heard 1 times")
     assert again.usage == first.usage
-    assert lost.error == "provider_invalid_request"
+    assert len({first.session, again.session, lost.session}) == 3
 
 
 def test_a_ceiling_of_money_ends_the_call(rig):

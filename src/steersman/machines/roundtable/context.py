@@ -92,6 +92,7 @@ class Context(msgspec.Struct, kw_only=True):
     reverted_by: str = ""
     reverted_commit: str = ""
     detail_ref: str = ""
+    sessions: dict[str, str] = {}  # by role: the session of its last call that succeeded
     rounds: Log = Log()
     followups: Log = Log()
 
@@ -111,12 +112,22 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
     return TaskReceived(request["task_ref"], request.get("person", "")), context
 
 
+def with_sessions(before: dict[str, Any]) -> dict[str, Any]:
+    """A context of the time when nobody remembered sessions."""
+    return {**before, "sessions": {}}
+
+
+def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
+    """What the role's next call may continue; a call that kept none leaves the one before in place."""
+    return (("put", "sessions", role, e.session),) if e.session else ()
+
+
 def proposed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "proposal_ref", e.text_ref),)
+    return (("set", "proposal_ref", e.text_ref), *_session("coder", e))
 
 
 def reviewer_discussed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "reviewer_notes_ref", e.text_ref),)
+    return (("set", "reviewer_notes_ref", e.text_ref), *_session("reviewer", e))
 
 
 def discussed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
@@ -135,6 +146,7 @@ def discussed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
         ("set", "tester_notes_ref", e.text_ref),
         ("set", "contract", contract),
         ("set", "contract_digest", digest_of(contract)),
+        *_session("tester", e),
     )
 
 
@@ -199,12 +211,14 @@ def built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
         ("set", "accepted_by", ""),
         ("set", "questions_ref", ""),
         ("set", "tries", [*c.tries, left]),
+        *_session("coder", e),
     )
 
 
-def nothing_built(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
+def nothing_built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
-    return (("set", "must_fix", [*c.must_fix[:20], item]), _summary(c, "coder_changed_nothing"))
+    must_fix = ("set", "must_fix", [*c.must_fix[:20], item])
+    return (must_fix, *_session("coder", e), _summary(c, "coder_changed_nothing"))
 
 
 def changes_requested(c: Context, e: AgentFacts) -> tuple[Op, ...]:
@@ -213,11 +227,12 @@ def changes_requested(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     fixed = set((e.reply or {}).get("fixed", ()))
     named = {i["id"] for i in items}
     items += [{"id": k, "text": f["text"]} for k, f in _open(c) if k not in named and k not in fixed]
-    return (("set", "must_fix", items), *_findings(c, items), _summary(c, "changes_requested"))
+    told = (("set", "must_fix", items), *_findings(c, items), *_session("reviewer", e))
+    return (*told, _summary(c, "changes_requested"))
 
 
-def review_approved(c: Context, _e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "must_fix", []), *_findings(c, []))
+def review_approved(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "must_fix", []), *_findings(c, []), *_session("reviewer", e))
 
 
 def review_invalid(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
@@ -257,7 +272,7 @@ def escalated(c: Context, _e: Any) -> tuple[Op, ...]:
 
 
 def tester_answered(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "commands_ref", (e.reply or {}).get("commands_ref", "")),)
+    return (("set", "commands_ref", (e.reply or {}).get("commands_ref", "")), *_session("tester", e))
 
 
 def tester_invalid(c: Context, e: AgentFacts) -> tuple[Op, ...]:

@@ -84,20 +84,20 @@ class S(State):
     intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
     plan = state(
         "The coder drafts a proposal, or the working tree is made ready and checked as it is.",
-        do(PROPOSE, work.propose, when=PROPOSES),
+        do(PROPOSE, work.propose, when=PROPOSES, version=2),
         do(PREPARE, work.prepare, when=TO_PREPARE),
         do(MEASURE, work.measure, when=TO_MEASURE),
     )
-    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement))
+    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement, version=2))
     review = state(
         "The reviewer discusses the proposal, or judges the change.",
-        do(DISCUSS_REVIEW, work.discuss_review, when=PROPOSES),
-        do(REVIEW, work.review, when=IMPLEMENTS),
+        do(DISCUSS_REVIEW, work.discuss_review, when=PROPOSES, version=2),
+        do(REVIEW, work.review, when=IMPLEMENTS, version=2),
     )
     test = state(
         "The tester discusses the proposal, or names commands that steersman then runs beside the project's checks.",
-        do(DISCUSS_TEST, work.discuss_test, when=PROPOSES),
-        do(ASK_TESTER, work.ask_tester, when=IMPLEMENTS),
+        do(DISCUSS_TEST, work.discuss_test, when=PROPOSES, version=2),
+        do(ASK_TESTER, work.ask_tester, when=IMPLEMENTS, version=2),
         do(RUN_CHECKS, work.run_checks, when=ANSWERED),
         do(EVIDENCE, work.ask_evidence, when=QUESTIONED),
         do(RECALL, work.recall, when=SEEN),
@@ -314,21 +314,21 @@ COMPUTES = (
     ),
 )
 FOLDS = (
-    fold(E.roundtable_reviewer, ctx.proposed),
-    fold(E.roundtable_tester, ctx.reviewer_discussed),
-    fold(E.discussion_complete, ctx.discussed),
+    fold(E.roundtable_reviewer, ctx.proposed, version=2),
+    fold(E.roundtable_tester, ctx.reviewer_discussed, version=2),
+    fold(E.discussion_complete, ctx.discussed, version=2),
     fold(E.await_operator_confirm, ctx.proposal_summarised),
     fold(E.task_followup_received, ctx.followed_up),
     fold(E.workspace_ready, ctx.prepared),
     fold(E.setup_failed, ctx.setup_failed),
     fold(E.baseline_recorded, ctx.measured),
     fold(E.start_coder, ctx.round_started),
-    fold(E.start_reviewer, ctx.built),
-    fold(E.coder_changed_nothing, ctx.nothing_built),
-    fold(E.review_changes_requested, ctx.changes_requested),
-    fold(E.review_approved, ctx.review_approved),
+    fold(E.start_reviewer, ctx.built, version=2),
+    fold(E.coder_changed_nothing, ctx.nothing_built, version=2),
+    fold(E.review_changes_requested, ctx.changes_requested, version=2),
+    fold(E.review_approved, ctx.review_approved, version=2),
     fold(E.review_schema_invalid, ctx.review_invalid),
-    fold(E.tester_replied, ctx.tester_answered),
+    fold(E.tester_replied, ctx.tester_answered, version=2),
     fold(E.tester_schema_invalid, ctx.tester_invalid),
     fold(E.tests_failed, ctx.checks_failed),
     fold(E.tester_command_blocked, ctx.checks_stopped),
@@ -370,6 +370,8 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
+    context_version=2,
+    upcasts={1: ctx.with_sessions},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -397,4 +399,5 @@ MACHINE = machine(
     successes=("approved",),
     roles=("coder", "reviewer", "tester"),
     begin=lambda request: (E.task_received, *ctx.begin(request)),
+    begin_version=2,
 )  # fmt: skip

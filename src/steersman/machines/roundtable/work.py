@@ -130,6 +130,7 @@ def revert(c: Context) -> dict[str, Any]:
 
 
 def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[str, Any]:
+    session = c.sessions.get(role)
     return {
         "role": role,
         "mode": mode,
@@ -139,4 +140,5 @@ def _agent(c: Context, role: str, mode: str, prompt: str, **texts: str) -> dict[
         "base": c.base_commit,
         "texts": {name: ref for name, ref in texts.items() if ref},
         "said": [name for name in ("task", "followup") if texts.get(name)],
+        **({"session": session} if session else {}),
     }

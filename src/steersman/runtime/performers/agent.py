@@ -58,6 +58,7 @@ def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest
         round=call.given("round", 1),
         attempt=call.item.attempt,
         contract=call.given("contract"),
+        session=call.given("session"),
         seconds=role.seconds,
         start_seconds=role.start_seconds,
         idle_seconds=role.idle_seconds,
