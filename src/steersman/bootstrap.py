@@ -115,6 +115,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "commands": _commands,
         "sandbox": sandbox,
         "agent": lambda role, config: _agent(project, state, role, config),
+        "forget": lambda run: _forget(state, run),
         "prompt": _prompt,
         "role_prompt": lambda role: _role_prompt(project, role),
         "secrets": lambda named: known_secrets(str(project), named),
@@ -207,6 +208,12 @@ def _agent(project: "Path", state: "Path", role: str, config: "Config") -> Any:
     from steersman.runtime.roles import role_of
 
     return make(Post(role, role_of(config, role), project, state / "homes", sandbox(config)))
+
+
+def _forget(state: "Path", run: str) -> None:
+    from steersman.adapters.agents.shelf import SESSIONS, Shelf
+
+    Shelf(state / SESSIONS).drop(run)
 
 
 @cache

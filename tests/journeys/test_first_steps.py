@@ -146,13 +146,18 @@ def test_an_export_checks_without_steersman(finished: tuple[Project, str]) -> No
 
 
 def test_prune_drops_texts_and_keeps_the_tape(finished: tuple[Project, str]) -> None:
-    """Pruning asks first; afterwards nobody can go on with the run, and its tape still verifies."""
+    """Pruning asks first; afterwards nobody can go on with the run, its sessions are gone, and its tape still verifies."""
     project, run = finished
+    mine, other = (project.state / "sessions" / name / "a session" for name in (run, "another"))
+    mine.mkdir(parents=True)
+    other.mkdir(parents=True)
     asked = project.call("audit", "prune", run)
     assert asked.code != 0
+    assert mine.exists()
     done = project.call("audit", "prune", run, "--reason", "old", "--yes", "--json")
     assert done.code == 0, done
     assert done.json()["payloads"] > 5
+    assert (mine.exists(), other.exists()) == (False, True)
     assert project.call("audit", "verify", run).code == 0
     assert project.call("show", run).code == 0
     assert project.call("followup", run, "more").code != 0

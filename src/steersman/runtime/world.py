@@ -37,6 +37,7 @@ class World:
     artifacts: Artifacts
     chats: Chats | None = None  # conversations beside the runs
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
+    forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
     sandbox: Callable[[Config], Sandbox] | None = None  # None: nothing is ever started here
     performers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # beside the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (

@@ -1,6 +1,6 @@
 """Dropping the texts of a run tree that is over: prompts, replies, output, diffs, and the key that names them.
 
-Their working trees go too. Hashes, entries and state stay; what the texts said cannot be had back, and nobody can go on with such a run.
+Their working trees and the sessions of their agents go too. Hashes, entries and state stay; what the texts said cannot be had back, and nobody can go on with such a run.
 """
 
 import msgspec
@@ -75,6 +75,7 @@ def _drop(world: World, root: str, tree: list[Head], meta: Meta) -> Pruned:
     workspace = world.workspace(Config())
     for name in runs:  # working trees are texts too, with what was copied into them
         workspace.remove(name)
+        world.forget(name)
     if world.sealed is not None:
         world.sealed(root, after.seq, stored.hash, after.at)
     return Pruned(root, after.seq, count, runs)
