@@ -159,6 +159,25 @@ def test_the_report_tells_who_decided_what_and_what_was_proven(project: Project)
         assert part in words
 
 
+def test_the_report_has_what_each_review_said(project: Project) -> None:
+    """A review's summary stands beside its round and decision, in Markdown and in JSON, and adds nothing of its own."""
+    first = "No reason is given.\n## Approved | by ann"
+    told = changed(TWO_ROUNDS, "reviewer", 1, "reply", "summary", to=first)
+    run = project.run(story(crew=told)).json()["run"]
+    said = project.call("report", run, "--json").json()
+    seen = [(r["round"], r["decision"], r["summary"]) for r in said["reviews"]]
+    assert seen == [(1, "changes_requested", first), (2, "approve", "read")]
+    assert {
+        e["event"] for e in project.entries(run) if e["seq"] in [r["entry"] for r in said["reviews"]]
+    } == {
+        "review_changes_requested",
+        "review_approved",
+    }
+    table = said["report"].split("## Reviews")[1].split("\n## ")[0]
+    assert "| changes\\_requested | No reason is given. \\#\\# Approved \\| by ann |" in table
+    assert "## Reviews" not in project.call("report", project.run(story(mode="proposal")).json()["run"]).out
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,6 +12,7 @@ from steersman.kernel.tape import Entry
 from steersman.views import proof
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.quotation import block, cell, inline
+from steersman.views.reviews import reviews, section
 from steersman.views.status import Status, Text, person
 
 
@@ -24,6 +25,7 @@ def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], tex
         *_decisions(entries, text),
         *_discussion(c, text),
         *_rounds(entries),
+        *section(reviews(entries, text)),
         *_findings(shown),
         *proof.escalation(c, text),
         *_evidence(shown),

@@ -16,11 +16,16 @@ from steersman.faces.deck import Deck, verb
 @click.option("--out", metavar="FILE", default=None, help="Write it here instead of printing it.")
 def report(deck: Deck, *, run: str, out: str | None) -> None:
     """What was asked, decided, changed and proven in RUN, and by whom."""
+    import msgspec
+
     from steersman.runtime.projections import markdown, picture
+    from steersman.views.reviews import reviews
 
     found = deck.bridge.find(run)
-    words = markdown(picture(deck.bridge.world, found))
-    deck.tell({"run": found, "report": words, "file": out})
+    seen = picture(deck.bridge.world, found)
+    words = markdown(seen)
+    told = msgspec.to_builtins(reviews(seen.entries, seen.text))
+    deck.tell({"run": found, "report": words, "reviews": told, "file": out})
     if out is None:
         deck.say(words.rstrip("\n"))
         return
