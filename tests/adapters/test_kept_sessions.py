@@ -131,13 +131,15 @@ def test_a_session_that_is_not_there_begins_anew(cli, lost):
 def test_old_sessions_go_when_a_new_one_comes(tmp_path):
     """What nobody will continue does not stay for ever, and takes the folder of its run with it."""
     shelf = Shelf(tmp_path / "sessions")
+    shelf.root.mkdir()
+    (shelf.root / "no-run").write_text("nobody's")
     old = shelf.find(shelf.keep("r-1:1:1", SESSION, {"s": b"old"}))
     young = shelf.find(shelf.keep("r-2:1:1", SESSION, {"s": b"young"}))
     for kept, days in ((old, DAYS + 1), (young, DAYS - 1)):
         then = time.time() - days * 86_400
         os.utime(kept.folder, (then, then))
     shelf.keep("r-3:1:1", SESSION, {"s": b"new"})
-    assert sorted(p.name for p in shelf.root.iterdir()) == ["r-2", "r-3"]
+    assert sorted(p.name for p in shelf.root.iterdir()) == ["no-run", "r-2", "r-3"]
     assert (young.folder / "s").read_bytes() == b"young"
 
 

@@ -124,6 +124,9 @@ def test_a_shell_in_the_box_reaches_nothing(rig):
     """The coder's shell works in its tree and sees neither the user's home nor steersman's state nor the net."""
     store = rig.place.parent / "store.db"
     store.write_text("every run there is")
+    session = rig.place.with_name("sessions") / "another-run" / "session.jsonl"
+    session.parent.mkdir(parents=True)
+    session.write_text("what another call has said")
     command = (
         f"(find {rig.home} {rig.state} {rig.root}/outside -name '*.*'; cat {store}) > seen.txt 2>&1; "
         "(echo > /dev/tcp/1.1.1.1/80) 2> net.txt; echo $? >> net.txt; touch ~/mine; cp README.md copy.md"
@@ -134,6 +137,8 @@ def test_a_shell_in_the_box_reaches_nothing(rig):
     assert reply.error is None, reply.detail
     assert (rig.work / "copy.md").read_text() == "# a project\n"
     seen = (rig.work / "seen.txt").read_text()
-    assert not [word for word in (".bashrc", "precious.txt", "every run there is") if word in seen]
+    assert not [
+        word for word in (".bashrc", "precious.txt", "every run there is", session.name) if word in seen
+    ]
     assert (rig.work / "net.txt").read_text().strip().endswith("1")
     assert not (rig.home / "mine").exists()

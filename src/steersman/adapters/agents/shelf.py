@@ -74,13 +74,11 @@ class Shelf:
 
     def _drop_old(self) -> None:
         oldest = time.time() - DAYS * 86_400
-        with contextlib.suppress(OSError):
-            for run in self.root.iterdir():
-                for left in run.iterdir():
-                    if left.stat().st_mtime < oldest:
-                        shutil.rmtree(left, ignore_errors=True)
-                with contextlib.suppress(OSError):
-                    run.rmdir()  # only an empty one goes
+        for left in self.root.glob("*/*"):
+            with contextlib.suppress(OSError):
+                if left.stat().st_mtime < oldest:
+                    shutil.rmtree(left)
+                    left.parent.rmdir()  # only an empty one goes
 
 
 def is_id(session: str | None) -> bool:
