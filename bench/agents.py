@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -62,12 +61,9 @@ def overhead(name: str, n: int) -> dict[str, Any]:
         for way in ways.values():
             way()  # the program is in the machine's memory from here on
         took: dict[str, list[float]] = {way: [] for way in ways}
-        worked: dict[str, list[float]] = {way: [] for way in ways}
         for turn in range(n):
             for way in list(ways)[:: 1 if turn % 2 else -1]:
-                before = _processor()
                 took[way].append(_timed(ways[way]))
-                worked[way].append(_processor() - before)
     ratio = _ratio(took)
     return {
         "version": cli.version,
@@ -76,9 +72,6 @@ def overhead(name: str, n: int) -> dict[str, Any]:
         "ratio": ratio,
         "most": MOST,
         "ok": ratio <= MOST,
-        # What the processor did, which a busy machine does not stretch; for the reader, not for the bound.
-        "processor_seconds": _middle(worked),
-        "processor_ratio": _ratio(worked),
         "load": round(os.getloadavg()[0], 1),
     }
 
@@ -90,12 +83,6 @@ def _middle(found: dict[str, list[float]]) -> dict[str, float]:
 def _ratio(found: dict[str, list[float]]) -> float:
     pairs = zip(found["direct"], found["steersman"], strict=True)
     return round(statistics.median(b / a for a, b in pairs), 3)
-
-
-def _processor() -> float:
-    """Seconds of processor time, ours and that of every child that has ended."""
-    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _timed(way: Any) -> float:

@@ -131,7 +131,7 @@ class Scene:
             peak() as grown,
         ):
             done = await processes.execute(
-                boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True,
+                boxed.argv, tree.path, boxed.env, seconds, f"{self.run(vector)}:1:2", errors_apart=True, doors=boxed.doors,
                 lines=(lambda line: lines.append(len(line))) if vector.id == "PRC-003" else None,
             )  # fmt: skip
         if lines and max(lines) > processes.LINE_CAP + 100:

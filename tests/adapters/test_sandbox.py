@@ -49,7 +49,7 @@ def tree(house):
 async def boxed(sandbox, argv, box, cwd, env=None, seconds=30.0, effect="none:0:0"):
     given = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(env or {})}
     async with sandbox.wrap(argv, box, given, str(cwd)) as found:
-        done = await execute(found.argv, str(cwd), found.env, seconds, effect)
+        done = await execute(found.argv, str(cwd), found.env, seconds, effect, doors=found.doors)
         return done, list(found.refused)
 
 
@@ -251,7 +251,7 @@ def test_a_box_ends_with_who_started_it(sandbox, tree):
         "async def go():\n"
         f" argv = ('sh', '-c', 'trap \"\" TERM HUP; setsid sleep 300 & sleep 300')\n"
         f" async with probe('auto').wrap(argv, Box(writes=({str(tree)!r},)), {{'PATH': os.environ['PATH']}}, {str(tree)!r}) as b:\n"
-        f"  await execute(b.argv, {str(tree)!r}, b.env, 300, {effect!r})\n"
+        f"  await execute(b.argv, {str(tree)!r}, b.env, 300, {effect!r}, doors=b.doors)\n"
         "asyncio.run(go())\n"
     )
     driver = subprocess.Popen((PY, "-c", code), stdin=subprocess.DEVNULL)

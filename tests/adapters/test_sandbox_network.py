@@ -81,7 +81,7 @@ def run(sandbox, code, network, cwd):
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         box = Box(writes=(str(cwd),), network=network)
         async with sandbox.wrap((PY, "-c", code), box, env, str(cwd)) as boxed:
-            done = await execute(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0")
+            done = await execute(boxed.argv, str(cwd), boxed.env, 30.0, "none:0:0", doors=boxed.doors)
             return done.output.decode().strip(), list(boxed.refused)
 
     return asyncio.run(go())

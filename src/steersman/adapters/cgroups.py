@@ -5,6 +5,7 @@ succeeds any more, then its members are killed). Its name holds the effect, so t
 one has left. **Invariant:** a help, never a need: where none can be made there is nothing here, and no error.
 """
 
+import asyncio
 import contextlib
 import functools
 import os
@@ -53,6 +54,18 @@ class Group(NamedTuple):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
         return not any(map(os.path.isdir, self.folders))
+
+    async def removed(self) -> None:
+        """The same, with patience: the dead leave a group a moment after they have left everything else."""
+        for pause in (0.001, 0.002, 0.004, *[0.01] * 20):
+            if self.remove():
+                return
+            await asyncio.sleep(pause)
+
+    def add(self, pid: int) -> None:
+        """Puts a process inside; what it starts from now on is inside too."""
+        for folder in self.folders:
+            _write(f"{folder}/cgroup.procs", str(pid))
 
     def _all(self) -> Iterator[str]:
         for folder in self.folders:

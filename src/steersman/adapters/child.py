@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from steersman.adapters import keeper
+from steersman.adapters.byte_code import soonest
 from steersman.adapters.cgroups import Group, fenced
 from steersman.adapters.process_table import CALL, EFFECT, KEEPER, Process, tree
 from steersman.adapters.sinks import Pulse, Sink
@@ -85,10 +86,7 @@ class Child:
         """Closes what was open and takes the fence away."""
         if self._status is not None:
             await self._status.closed(patience)
-        for _ in range(20):  # the dead leave a group a moment after they have left everything else
-            if self._group.remove():
-                return
-            await asyncio.sleep(0.01)
+        await self._group.removed()
 
     def why_not(self) -> OSError | None:
         """What kept the program from being started."""
@@ -110,7 +108,7 @@ async def start(
     effect, call = marks
     if not kept():
         marked = {**env, EFFECT: effect, CALL: call}
-        process = await _spawn(argv, cwd, marked, streams)
+        process = await spawn(argv, cwd, marked, streams)
         return Child(process, call, Group(), None)
     group = fenced(effect, call)
     try:
@@ -139,9 +137,17 @@ async def _start_kept(
     try:
         told = await status.open()
         try:
-            command = (sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), str(spec), str(told))
+            command = (
+                sys.executable,
+                "-I",
+                "-S",
+                soonest(keeper.__file__),
+                str(os.getpid()),
+                str(spec),
+                str(told),
+            )
             # Its own environment holds the marks alone: whoever reads it from below finds no secret.
-            process = await _spawn(command, cwd, {**own, KEEPER: "1"}, streams, (spec, told))
+            process = await spawn(command, cwd, {**own, KEEPER: "1"}, streams, (spec, told))
         finally:
             os.close(told)
     except BaseException:
@@ -152,13 +158,14 @@ async def _start_kept(
     return Child(process, marks[1], group, status)
 
 
-async def _spawn(
+async def spawn(
     argv: Sequence[str],
     cwd: Place,
     env: Mapping[str, str],
     streams: tuple[IO[bytes] | int, int, int],
     handed: tuple[int, ...] = (),
 ) -> asyncio.subprocess.Process:
+    """Starts exactly this, in a session of its own, with the descriptors it is handed."""
     stdin, stdout, stderr = streams
     return await asyncio.create_subprocess_exec(
         *argv,

@@ -95,7 +95,9 @@ class LocalCommands:
         try:
             box, home = self._box(workdir, report, setup=setup)
             async with self._sandbox.wrap(argv, box, env | home, workdir) as boxed:
-                return await execute(boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap)
+                return await execute(
+                    boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                )
         except (OSError, ValueError) as error:
             return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
 

@@ -209,10 +209,10 @@ def _let_go_of_the_streams() -> None:
 
 
 def _control(option: int, value: int) -> None:
-    import ctypes
+    import _ctypes  # what `ctypes` dresses up
 
-    nothing = ctypes.c_ulong(0)
-    if ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), nothing, nothing, nothing) != 0:
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")
+    if _ctypes.call_function(prctl, (option, value, 0, 0, 0)) != 0:
         raise OSError(1, f"prctl {option} was refused")  # nothing is started that could not be stopped
 
 

@@ -16,10 +16,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import IO, Literal, NamedTuple, TypeVar
 
 from steersman.adapters.child import Child, start
+from steersman.adapters.contained import Contained, start_contained
 from steersman.adapters.deadlines import Clocks, Expired, clocks_of, watch
 from steersman.adapters.keeper import GRACE
 from steersman.adapters.sinks import Lines, Listener, Pulse, Sink
 from steersman.adapters.sweep import alive, stop_tree, stopping
+from steersman.ports.sandbox import Doors
 
 __all__ = ["Clocks", "Executed", "Expired", "alive", "execute", "stop_tree"]
 
@@ -60,6 +62,7 @@ async def execute(
     lines: Listener | None = None,
     error_lines: Listener | None = None,
     line_cap: int = LINE_CAP,
+    doors: Doors | None = None,
 ) -> Executed:
     """Runs one program to its end, a clock's or our cancellation; nothing it started is alive afterwards.
 
@@ -67,6 +70,7 @@ async def execute(
     something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
     program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
     standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
+    With `doors` it is a box that lets nobody out and ends with us: it needs no keeper.
     """
     began = time.monotonic_ns()
     pulse = Pulse()
@@ -77,7 +81,7 @@ async def execute(
     ]
     sinks = [Sink(cap, pulse, told) for told in heard][: 2 if errors_apart else 1]
     try:
-        child, interrupted = await _uninterrupted(_start(argv, cwd, env, effect, stdin_bytes, sinks))
+        child, interrupted = await _uninterrupted(_start(argv, cwd, env, effect, stdin_bytes, sinks, doors))
     except (OSError, TypeError, ValueError) as error:
         return _not_started(argv, cwd, error, began)
     expired, exit_code, left = await _to_its_end(child, interrupted, clocks_of(clocks), sinks, pulse, heard)
@@ -98,7 +102,7 @@ async def execute(
 
 
 async def _to_its_end(
-    child: Child,
+    child: Child | Contained,
     interrupted: asyncio.CancelledError | None,
     clocks: Clocks,
     sinks: list[Sink],
@@ -128,7 +132,7 @@ async def _to_its_end(
     return expired, exit_code, left
 
 
-async def _leave_nothing(child: Child, sinks: list[Sink]) -> tuple[int, int]:
+async def _leave_nothing(child: Child | Contained, sinks: list[Sink]) -> tuple[int, int]:
     """Stops and reaps all of it: how it ended, and how many could not be stopped."""
     left: set[int] = set()
     for pause in stopping(child.left, child.kill_group, GRACE, set()):
@@ -183,7 +187,8 @@ async def _start(
     effect: str,
     stdin_bytes: bytes | IO[bytes] | None,
     sinks: list[Sink],
-) -> Child:
+    doors: Doors | None,
+) -> Child | Contained:
     marks = (effect, secrets.token_hex(8))
     # Pipes of our own: asyncio's would tie the end of the program to the end of everyone who inherited them.
     ends: list[int] = []
@@ -191,7 +196,10 @@ async def _start(
         for sink in sinks:
             ends.append(await sink.open())  # noqa: PERF401  what is open so far is closed below
         with _stdin(stdin_bytes) as stdin:
-            return await start(argv, cwd, env, marks, (stdin, ends[0], ends[-1]))
+            streams = (stdin, ends[0], ends[-1])
+            if doors is not None:
+                return await start_contained(argv, doors, cwd, env, marks, streams)
+            return await start(argv, cwd, env, marks, streams)
     except BaseException:
         for sink in sinks:
             sink.close()

@@ -16,14 +16,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import Literal
 
+from steersman.adapters import sandbox_inside
 from steersman.adapters import sandbox_view as view
+from steersman.adapters.byte_code import soonest
 from steersman.adapters.narrows import Narrows
+from steersman.adapters.sandbox_etc import etc
 from steersman.adapters.sandbox_git import git_of
 from steersman.adapters.sandbox_view import Mount
 from steersman.adapters.scratch import scratch
 from steersman.errors import UserError
 from steersman.judges.text import clip, printable
-from steersman.ports.sandbox import Box, Boxed, Sandbox
+from steersman.ports.sandbox import Box, Boxed, Doors, Sandbox
 
 __all__ = ["Box", "Boxed", "BubblewrapSandbox", "OpenSandbox", "Sandbox", "probe"]
 
@@ -37,9 +40,10 @@ _ALWAYS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
 )
-_INSIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sandbox_inside.py")
+_INSIDE = os.path.abspath(sandbox_inside.__file__)
 _PYTHON = os.path.abspath(sys.executable)  # called as `../bin/python` it leads through places that no box has
 _WAY = "/run/narrows"
+_DOORS = Doors("--info-fd", "--block-fd")
 # Variables that lead out of a box, to the user's session or to steersman itself.
 _NEVER = (
     *("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"),
@@ -96,7 +100,7 @@ class BubblewrapSandbox:
             narrows = Narrows(box.network or ())
             way = await stack.enter_async_context(narrows.opened()) if box.network else ""
             words = self.words(argv, box, env, cwd, folder, way, narrows.ports)
-            yield Boxed(words, environment(env, box), narrows.refused)
+            yield Boxed(words, environment(env, box), narrows.refused, doors=_DOORS)
 
     def words(
         self,
@@ -115,18 +119,19 @@ class BubblewrapSandbox:
             *(() if box.network is None else ("--unshare-net",)),
             *view.laid_out((*self._places(argv, box, env, folder), *out)),
             *("--remount-ro", view.states(), "--remount-ro", "/", "--chdir", cwd, "--"),
-            *(_PYTHON, "-I", "-S", _INSIDE),
+            *(_PYTHON, "-I", "-S", soonest(_INSIDE)),
             *(limits(self._memory_gb), _WAY if way else "", ",".join(map(str, ports)), *argv),
         )
 
     def _places(self, argv: Sequence[str], box: Box, env: Mapping[str, str], folder: str) -> Iterator[Mount]:
         """Everything the program will see; what is named later counts more."""
-        yield from view.system(network=box.network is None)
+        yield from view.system()
+        yield from etc(network=box.network is None)
         yield from view.proc()
         yield Mount("/dev", ("--dev", "/dev"))
         yield from (self._empty(path) for path in ("/tmp", "/run", "/var/tmp", *view.hidden()))  # noqa: S108  the box's own
         yield from view.toolchains(argv, env.get("PATH", os.defpath))
-        yield view.readable(_INSIDE)
+        yield view.readable(soonest(_INSIDE))
         for path in (*self._reads, *box.reads):
             yield view.readable(view.named(path))
         for path in box.writes:

@@ -15,19 +15,6 @@ import steersman
 from steersman.adapters import places
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What programs look up, and nothing that holds a secret: no shadow, no host keys, no configuration with tokens.
-_ETC = tuple(
-    f"/etc/{name}"
-    for name in (
-        *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts", "gai.conf"),
-        *("group", "host.conf", "hostname", "hosts", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
-        *("locale.alias", "localtime", "login.defs", "magic", "mime.types", "networks", "nsswitch.conf"),
-        *("os-release", "passwd", "perl", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "protocols"),
-        *("python3", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "timezone"),
-        *("java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "maven", "debian_version", "inputrc"),
-    )
-)
-_NAMES = ("/etc/resolv.conf",)  # only of use with the host's network
 # A program in the first place needs the others; what else lies beside them (tokens, settings) stays hidden.
 _TOOLCHAINS: Mapping[str, tuple[str, ...]] = {
     ".cargo/bin": (".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup"),
@@ -70,14 +57,13 @@ def states() -> str:
     return os.path.realpath(places.states())
 
 
-def system(network: bool) -> Iterator[Mount]:
-    """The system's own programs and what they look up."""
-    for path in (*_SYSTEM, *_ETC, *(_NAMES if network else ())):
-        real = os.path.realpath(path)
+def system() -> Iterator[Mount]:
+    """The system's own programs."""
+    for path in _SYSTEM:
         if os.path.islink(path):
             yield Mount(path, ("--symlink", os.readlink(path), path))
-        if os.path.exists(path) and (real == path or not _shown_already(path)):
-            yield readable(real)
+        if os.path.exists(path) and (not os.path.islink(path) or not shown_already(path)):
+            yield readable(os.path.realpath(path))
 
 
 def readable(path: str) -> Mount:
@@ -131,7 +117,7 @@ def toolchains(argv: Sequence[str], search: str) -> Iterator[Mount]:
         real = os.path.realpath(path)
         if (
             os.path.exists(path)
-            and not _shown_already(path)
+            and not shown_already(path)
             and not too_wide(real)
             and not below(real, (states(),))
         ):
@@ -192,7 +178,8 @@ def named(path: str) -> str:
     return path
 
 
-def _shown_already(path: str) -> bool:
+def shown_already(path: str) -> bool:
+    """Is it one of the system's own programs, or among them?"""
     return below(os.path.realpath(path), _SYSTEM)
 
 
@@ -205,4 +192,14 @@ def laid_out(mounts: Iterable[Mount]) -> tuple[str, ...]:
     """bubblewrap's words for all of them, the outer ones first; of two for one place the later one counts."""
     last = {mount.dest: mount for mount in mounts}
     ordered = sorted(last.values(), key=lambda mount: Path(mount.dest).parts)
-    return tuple(word for mount in ordered for word in mount.words)
+    return tuple(word for mount in ordered if not _within(mount, last) for word in mount.words)
+
+
+def _within(mount: Mount, all_of_them: Mapping[str, Mount]) -> bool:
+    """Is it shown already as a part of what is shown around it? A mount brings with it what is mounted inside."""
+    if mount != readable(mount.dest) or os.path.realpath(mount.dest) != mount.dest:
+        return False
+    above = os.path.dirname(mount.dest)
+    while above not in all_of_them and above != "/":
+        above = os.path.dirname(above)
+    return all_of_them.get(above) == readable(above)

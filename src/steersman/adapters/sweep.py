@@ -11,7 +11,7 @@ from steersman.adapters import cgroups
 from steersman.adapters.keeper import lives, send
 from steersman.adapters.process_table import below, others, tree
 
-_STEP = 0.02
+_SOON, _STEP = 0.001, 0.02  # seconds between two looks: most are gone at once
 _ROUNDS = 200  # of killing: an unkillable process is let go
 _BURST = 64
 _SPARED = 1.0  # seconds of killing in which keepers are left to reap
@@ -60,10 +60,12 @@ def stopping(
     """Asks, waits, kills, and looks again until nothing is found; yields the pauses so that any caller can sleep."""
     deadline = time.monotonic() + grace
     asked: set[int] = set()
+    pause = _SOON
     while (found := find()) and time.monotonic() < deadline:
         send(found - asked, signal.SIGTERM)
         asked |= found
-        yield _STEP
+        yield pause
+        pause = min(2 * pause, _STEP)
     stopped |= asked
     for _ in range(_ROUNDS):
         if not (found := find()):

@@ -19,12 +19,20 @@ class Box(NamedTuple):
     home: str = ""  # shown with all it holds, read-only; what is written beside that is gone afterwards
 
 
+class Doors(NamedTuple):
+    """Options of a box, each for a descriptor: on one it tells who is inside, at the other it waits until it may begin."""
+
+    tells: str
+    waits: str
+
+
 class Boxed(NamedTuple):
     """What to start instead; `refused` fills while the program runs with the places it was not let through to."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     refused: list[str]
+    doors: Doors | None = None  # of a box that lets nobody out and ends with us
 
 
 class Sandbox(Protocol):

@@ -111,6 +111,7 @@ async def headless(request: AgentRequest, invocation: Invocation, sandbox: Sandb
             lines=listen,
             error_lines=invocation.errors,
             line_cap=LINE_CAP,
+            doors=boxed.doors,
         )
     reply = reply_of(invocation, done, clocks)
     return structs.replace(reply, transcript=transcript.hexdigest(), refused=tuple(boxed.refused))
