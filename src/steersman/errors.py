@@ -10,6 +10,7 @@
     │   ├── OverBudget       a reservation does not fit: nothing was written
     │   └── StoreFull        the disk is full, read-only or failing: nothing was written
     ├── WorkspaceError       git or the working tree said no
+    │   └── UnrecordableError  a tree holds what no commit can: whoever works in it can mend it
     └── UserError            the person can mend it: a wrong name, a broken configuration
 
 A refusal is not an error: `step` answers it and it is journaled.
@@ -79,6 +80,10 @@ class WorkspaceError(SteersmanError):
     """git or the working tree refused."""
 
     exit_code = 2
+
+
+class UnrecordableError(WorkspaceError):
+    """A working tree holds what cannot be recorded exactly; the message names it and the fix."""
 
 
 class UserError(SteersmanError):

@@ -12,7 +12,7 @@ from steersman.adapters import git_change, git_scan, git_survey
 from steersman.adapters.git import GitWorkspace
 from steersman.adapters.git_survey import survey
 from steersman.adapters.removal import delete
-from steersman.errors import WorkspaceError
+from steersman.errors import UnrecordableError, WorkspaceError
 
 RUN = "260101-abcdef"
 
@@ -160,7 +160,7 @@ def test_a_name_that_stands_for_git_itself_is_refused(workspace, tree, name):
     """git passes such files over without a word; here they are named."""
     (tree / name).parent.mkdir(parents=True, exist_ok=True)
     (tree / name).write_text("x")
-    with pytest.raises(WorkspaceError, match=r"git does not record .*; rename or remove"):
+    with pytest.raises(UnrecordableError, match=r"git does not record .*; rename or remove"):
         capture(workspace, tree)
     assert checkout(workspace, "2:1") != tree
 
@@ -187,7 +187,7 @@ def test_a_git_directory_that_is_none_is_refused(workspace, tree):
     (tree / "sub" / ".git").mkdir(parents=True)
     (tree / "sub" / ".git" / "conftest.py").write_text("x")
     with pytest.raises(
-        WorkspaceError, match=r"a repository inside the tree cannot be recorded: sub; remove its \.git"
+        UnrecordableError, match=r"a repository inside the tree cannot be recorded: sub; remove its \.git"
     ):
         capture(workspace, tree)
 
@@ -236,10 +236,10 @@ def test_too_many_new_files_are_refused_quickly(workspace, tree, monkeypatch):
     monkeypatch.setattr(git_scan, "MOST_NEW", 20)
     for number in range(30):
         (tree / f"f{number:02}").write_text("x")
-    with pytest.raises(WorkspaceError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
+    with pytest.raises(UnrecordableError, match=r"30 files are new or changed.*such as f00.*and 25 more"):
         capture(workspace, tree)
     monkeypatch.setattr(git_survey, "MOST_ENTRIES", 10)
-    with pytest.raises(WorkspaceError, match="more than 10 entries"):
+    with pytest.raises(UnrecordableError, match="more than 10 entries"):
         capture(workspace, tree)
 
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_too_large_is_refused_by_name(workspace, tree):
     """One that only claims to be large costs nothing, and is refused all the same."""
     with (tree / "large").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(WorkspaceError, match=r"weigh 1,099,511,627,776 bytes.*such as large"):
+    with pytest.raises(UnrecordableError, match=r"weigh 1,099,511,627,776 bytes.*such as large"):
         capture(workspace, tree)
 
 

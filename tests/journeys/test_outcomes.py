@@ -38,6 +38,14 @@ def failing(role: str, error: str, **more: Any) -> dict[str, Any]:
     return story(crew=crew(**{role: [{"mode": "implementation", "error": error, **more}]}))
 
 
+def unrecordable(rounds: int) -> list[dict[str, Any]]:
+    """A coder that leaves a file beside its change which git never keeps, for so many rounds."""
+    told = edits(*[RIGHT] * (rounds + 1))
+    for step in told[:rounds]:
+        step["edit"].append({"write": "docs/git~1", "text": "x"})
+    return told
+
+
 WORSE = WRONG + "# once more\n"
 PROPOSAL = story(mode="proposal")
 BLOCKED = changed(story(), "crew", "tester", 1, "reply", "commands", to=[["curl", "http://example.test"]])
@@ -156,3 +164,32 @@ def test_an_agent_that_takes_too_long(project: Project) -> None:
     project.git("commit", "-qam", "a short clock")
     run = project.call("run", "Fix add", "--mode", "implementation", "--json").json()["run"]
     assert ending(project, run) == ("provider_timeout", "")
+
+
+def test_a_tree_that_cannot_be_recorded_is_the_coders_to_mend(project: Project) -> None:
+    """The round fails and nothing else: the next one is told the file and the fix, and its tree is approved."""
+    done = project.run(story(crew=crew(coder=unrecordable(1))))
+    run = done.json()["run"]
+    assert (done.code, done.json()["outcome"]) == (0, "approved")
+    assert ("build", "coder_changed_nothing", "iterate") in project.rows(run)
+    assert "| 1 | not_recorded |" in project.call("report", run).out
+    assert "why it stopped" not in project.call("show", run).out
+    assert "docs" not in project.git("ls-tree", "--name-only", f"steersman/{run}")
+    (second,) = [
+        i
+        for e in project.entries(run)
+        for i in e.get("planned", ())
+        if i["input"].get("round") == 2 and i["job"] == "implement"
+    ]
+    assert [i["id"] for i in second["input"]["must_fix"]] == ["not-recorded"]
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_a_tree_that_is_never_recorded_is_said_to_be(project: Project) -> None:
+    """Without a round left the run has its own outcome, and show and report name the file and the fix."""
+    done = project.run(story(max_iterations=1, crew=crew(coder=unrecordable(1))))
+    assert (done.code, done.json()["outcome"]) == (1, "max_iterations_reached")
+    fix = "git does not record docs/git~1; rename or remove what has such a name"
+    run = done.json()["run"]
+    assert fix in project.call("show", run).out
+    assert fix in project.call("report", run).out

@@ -21,7 +21,7 @@ from crew import (
     touching,
 )
 
-from steersman.contracts.facts import DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
 from steersman.kernel.record import Meta, advance, outcome, status
@@ -195,6 +195,17 @@ def test_a_coder_that_changes_nothing_costs_a_round():
     assert [i["id"] for i in tape.context.must_fix] == ["f-1", "no-change"]
     assert tape.context.last_round_outcome == "coder_changed_nothing"
     assert tape.context.round == 3
+
+
+def test_a_tree_that_cannot_be_recorded_costs_a_round():
+    """The must-fix says what is in the way, no session that tells of lost edits is kept, and a later tree ends the trouble."""
+    tape = building()
+    tape.finish("implement", AgentFacts(tree="t0", problems_ref="p-inside", session="s-1"))
+    (item,) = tape.context.must_fix
+    assert (item["id"], item["text"]) == ("not-recorded", "p-inside")
+    assert (tape.context.round, tape.context.detail_ref, tape.context.sessions) == (2, "p-inside", {})
+    tape.finish("implement", built("t1"))
+    assert tape.context.detail_ref == ""
 
 
 def test_findings_are_followed_over_the_rounds():

@@ -15,7 +15,7 @@ from steersman.adapters.git_cli import ENVIRONMENT, started, stop
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_survey import shown
 from steersman.contracts.workspace import Change, Touched
-from steersman.errors import WorkspaceError
+from steersman.errors import UnrecordableError, WorkspaceError
 
 PATCH_BYTES = 1 << 20
 FILE_BYTES = 64 << 10
@@ -61,7 +61,7 @@ def _touched(fields: bytes, name: bytes) -> Touched:
     old_mode, new_mode, old, new, _ = fields.removeprefix(b":").decode().split(" ")
     path = shown(name)
     if new_mode == _GITLINK != old_mode:  # its files would be tested but not recorded
-        raise WorkspaceError(f"a repository inside the tree cannot be recorded: {path}; remove its .git")
+        raise UnrecordableError(f"a repository inside the tree cannot be recorded: {path}; remove its .git")
     mode = new_mode if new.strip("0") else old_mode
     return Touched(path, _digest(old), _digest(new), _KINDS.get(mode[:3], "other"), empty=new in _EMPTY)
 

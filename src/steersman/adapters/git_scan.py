@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_survey import Survey, shown, survey
-from steersman.errors import WorkspaceError
+from steersman.errors import UnrecordableError, WorkspaceError
 
 MOST_NEW = 100_000  # files that one change may add or touch
 MOST_BYTES = 1 << 30  # and what they may weigh together
@@ -105,7 +105,7 @@ class Scanner:
             n for n in seen.repositories if n not in links and not any(n.startswith(s + b"/") for s in links)
         )
         for name in self._not_ignored(own):
-            raise WorkspaceError(
+            raise UnrecordableError(
                 f"a repository inside the tree cannot be recorded: {shown(name)}; remove its .git"
             )
 
@@ -115,12 +115,12 @@ class Scanner:
 
     def _weigh(self, names: list[bytes]) -> None:
         if len(names) > MOST_NEW:
-            raise WorkspaceError(f"{len(names):,} files are new or changed, and {MOST_NEW:,} are the most that is "
+            raise UnrecordableError(f"{len(names):,} files are new or changed, and {MOST_NEW:,} are the most that is "
                                  f"recorded: such as {_some(names)}; remove them or add them to .gitignore")  # fmt: skip
         sizes = {name: self._size(name) for name in names}
         if sum(sizes.values()) > MOST_BYTES:
             largest = sorted(names, key=lambda name: -sizes[name])
-            raise WorkspaceError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MOST_BYTES:,} are the most "
+            raise UnrecordableError(f"new and changed files weigh {sum(sizes.values()):,} bytes, and {MOST_BYTES:,} are the most "
                                  f"that is recorded: such as {_some(largest)}; remove them or add them to .gitignore")  # fmt: skip
 
     def _size(self, name: bytes) -> int:
@@ -134,7 +134,9 @@ class Scanner:
         """Whatever git has passed over without a word, such as a name that it never keeps."""
         rest = [*self._others(), *self._changed()[1]]
         if rest:
-            raise WorkspaceError(f"git does not record {_some(rest)}; rename or remove what has such a name")
+            raise UnrecordableError(
+                f"git does not record {_some(rest)}; rename or remove what has such a name"
+            )
 
     # -- the index -----------------------------------------------------------------------------------------------------
 

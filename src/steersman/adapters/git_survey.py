@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.errors import WorkspaceError
+from steersman.errors import UnrecordableError
 
 MOST_ENTRIES = 2_000_000
 _READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules", b".mailmap"})
@@ -24,7 +24,7 @@ class Survey(NamedTuple):
 
 
 def survey(tree: Path) -> Survey:
-    """Goes through the whole tree; WorkspaceError for one that cannot be gone through."""
+    """Goes through the whole tree; UnrecordableError for one that cannot be gone through."""
     top = os.fsencode(tree)
     special: list[bytes] = []
     repositories: list[bytes] = []
@@ -34,7 +34,7 @@ def survey(tree: Path) -> Survey:
         entries = _entries(top, here)
         seen += len(entries)
         if seen > MOST_ENTRIES:
-            raise WorkspaceError(
+            raise UnrecordableError(
                 f"the tree has more than {MOST_ENTRIES:,} entries; remove what does not belong there"
             )
         for entry in entries:
@@ -47,7 +47,7 @@ def survey(tree: Path) -> Survey:
             elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()):
                 special.append(name)
                 if entry.name in _READ_BY_GIT:
-                    raise WorkspaceError(
+                    raise UnrecordableError(
                         f"{shown(name)} is no file: git would wait for it for ever; remove it"
                     )
     return Survey(tuple(special), tuple(repositories))
@@ -61,7 +61,7 @@ def _entries(top: bytes, here: bytes) -> list["os.DirEntry[bytes]"]:
     except PermissionError:
         return _opened(path, here)
     except OSError as error:  # a path can be made longer than anyone can name
-        raise WorkspaceError(f"{shown(here)} cannot be read: {error.strerror}; remove it") from error
+        raise UnrecordableError(f"{shown(here)} cannot be read: {error.strerror}; remove it") from error
 
 
 def _opened(path: bytes, here: bytes) -> list["os.DirEntry[bytes]"]:
@@ -71,7 +71,7 @@ def _opened(path: bytes, here: bytes) -> list["os.DirEntry[bytes]"]:
         with os.scandir(path) as entries:
             return list(entries)
     except OSError as error:
-        raise WorkspaceError(
+        raise UnrecordableError(
             f"{shown(here)} cannot be read: {error.strerror}; make it readable or remove it"
         ) from error
 

@@ -27,7 +27,10 @@ class Workspace(Protocol):
         ...
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
-        """Records what is in `path` now as a commit pinned under refs/steersman/<run>/ (untracked files included)."""
+        """Records what is in `path` now as a commit pinned under refs/steersman/<run>/ (untracked files included).
+
+        UnrecordableError, and nothing recorded, where the tree holds what a commit cannot hold exactly.
+        """
         ...
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:

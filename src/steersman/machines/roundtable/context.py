@@ -211,11 +211,18 @@ def built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
         ("set", "accepted_by", ""),
         ("set", "questions_ref", ""),
         ("set", "tries", [*c.tries, left]),
+        *((("set", "detail_ref", ""),) if c.detail_ref else ()),
         *_session("coder", e),
     )
 
 
 def nothing_built(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The tree is the one before; a session that tells of edits which were not kept is not gone on with."""
+    if e.problems_ref:
+        why = "what the coder left cannot be recorded, so nothing of it was kept: do it again without this"
+        item = {"id": "not-recorded", "text": e.problems_ref, "why": why}
+        told = ("set", "detail_ref", e.problems_ref)
+        return (("set", "must_fix", [*c.must_fix[:20], item]), told, _summary(c, "not_recorded"))
     item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
     must_fix = ("set", "must_fix", [*c.must_fix[:20], item])
     return (must_fix, *_session("coder", e), _summary(c, "coder_changed_nothing"))

@@ -9,7 +9,7 @@ from steersman.contracts.config import Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply
 from steersman.contracts.workspace import Change, Checkout
-from steersman.errors import ContractError
+from steersman.errors import ContractError, UnrecordableError
 from steersman.judges.changes import instructions, suspects, told
 from steersman.judges.findings import named_finding, unfounded
 from steersman.judges.reply import Parsed, parse_reply
@@ -36,12 +36,12 @@ async def ask(call: Call) -> Performed:
     asked = request(call, prompt, nonce, tree)
     async with as_on_the_base(call, workspace, tree):
         reply = await call.world.agent(call.given("role"), call.config).call(asked)
-    change = (
+    change, unkept = (
         await asyncio.to_thread(_capture, call, workspace, tree)
         if call.given("writes") and not reply.error
-        else None
+        else (None, "")
     )
-    return judge(call, reply, prompt_ref, nonce, change)
+    return judge(call, reply, prompt_ref, nonce, change, unkept)
 
 
 def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
@@ -73,15 +73,20 @@ def permitted(role: Role, *, writes: bool) -> Permissions:
     return (role.permissions or "shell") if writes else "read"
 
 
-def _capture(call: Call, workspace: Any, tree: Checkout) -> Change:
+def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, str]:
+    """What the agent left, or the tree it was given and why nothing of what it left can be kept."""
     # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
     asked = call.effect.split(":")[1]
     label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
-    change: Change = workspace.capture(call.run, tree.path, call.given("base"), label)
-    return change
+    try:
+        return workspace.capture(call.run, tree.path, call.given("base"), label), ""
+    except UnrecordableError as error:
+        return Change(tree.commit, tree.tree, (), "", 0, 0), str(error)
 
 
-def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Change | None) -> Performed:
+def judge(
+    call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Change | None, unkept: str = ""
+) -> Performed:
     """Facts from a reply; nothing in them says what they mean."""
     put = call.payloads.put
     spent = usage(reply)
@@ -106,7 +111,7 @@ def judge(call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Ch
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
         reply=plain_reply(call, parsed.value) if isinstance(parsed, Parsed) and not problems else None,
-        problems_ref=put(problems),
+        problems_ref=put(problems or unkept),
         provider=outside_name(call.world, reply.provider),
         model=outside_name(call.world, reply.model),
         session=outside_name(call.world, reply.session or ""),
