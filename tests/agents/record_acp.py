@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 from matrix import CASES, Rig, run_case
-from test_acp import CLIS, SLOW
+from test_acp_agents import CLIS, SLOW
 
 RECORDED = ("text", "edit", "denied tool", "401", "429", "500", "refused", "no key", "bad model", "dropped")
 FOLDER = Path(__file__).parent / "fixtures"

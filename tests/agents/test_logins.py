@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from install import program
 from matrix import CASES, PROMPT, request
-from test_acp import SLOW, Gemini, Opencode
+from test_acp_agents import SLOW, Gemini, Opencode
 from test_codex import Codex
 from tls import place
 
