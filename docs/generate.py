@@ -17,6 +17,7 @@ import msgspec
 
 from docs.grammars import grammar_page
 from steersman.bootstrap import machines
+from steersman.contracts.chat import Conversation, Message
 from steersman.contracts.config import config_schema
 from steersman.contracts.replies import REPLIES, reply_schema
 from steersman.contracts.script import script_schema
@@ -58,6 +59,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "script": script_schema(),
         "entry": schema_of(Entry, "tape entry"),
         "anchor": schema_of(Anchor, "anchor of a tape"),
+        "chat-thread": schema_of(Conversation, "conversation"),
+        "chat-message": schema_of(Message, "message of a conversation"),
     }
 
 

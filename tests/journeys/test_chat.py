@@ -7,7 +7,9 @@ import select
 import signal
 import subprocess
 import time
+from pathlib import Path
 
+import jsonschema_rs
 import pytest
 from voyage import STEERSMAN, Project, config, crew, story
 
@@ -409,3 +411,27 @@ def _acted(project: Project, fd: int, steps: list[tuple[str, str]]) -> str:
             break
         seen += part.decode("utf-8", "replace")
     return seen
+
+
+def test_what_a_program_is_told_fits_the_published_schemas(talk):
+    """A thread with an answer, a failure and an answer that is owed; every field of it is in the schema."""
+    project = talk(
+        cat={"version": "1", "chat": [{"error": "provider_timeout", "say": "x"}]},
+        more="[chat.budget]\nturns = 9\n",
+    )
+    assert project.call("chat", "send", "@bob @猫猫 hello").code == 1
+    told = project.call("chat", "show", the_thread(project), "--json").json()
+    assert sorted(m["error"] for m in told["messages"]) == ["", "", "provider_timeout"]
+    assert [o["agent"] for o in told["open"]] == ["猫猫"]
+    of_a_thread, of_a_message = (_schema(f"chat-{name}") for name in ("thread", "message"))
+    jsonschema_rs.validate(of_a_thread, told)
+    for message in told["messages"]:
+        jsonschema_rs.validate(of_a_message, message)
+        assert message.keys() <= of_a_message["$defs"]["Message"]["properties"].keys()
+    for wrong in ({**told, "more": 1}, {**told, "messages": [{**told["messages"][0], "kind": "order"}]}):
+        assert not jsonschema_rs.is_valid(of_a_thread, wrong)
+
+
+def _schema(name: str) -> dict:
+    path = Path(__file__).parents[2] / "docs" / "reference" / "schemas" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))

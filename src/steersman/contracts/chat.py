@@ -72,3 +72,21 @@ class Spent(msgspec.Struct, frozen=True):
             if limit is not None and getattr(self, name) >= limit:
                 return name
         return ""
+
+
+class Owed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer that is not there."""
+
+    question: int
+    agent: str
+    by: str | None  # who asks for it now
+    error: str  # the class of the last attempt that failed
+
+
+class Conversation(Thread, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A thread with what was said in it, as a program is told."""
+
+    messages: tuple[Message, ...]
+    spent: Spent
+    limits: Limits
+    open: tuple[Owed, ...]

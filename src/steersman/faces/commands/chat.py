@@ -181,6 +181,7 @@ def threads(deck: Deck, *, limit: int) -> None:
 @click.option("--last", type=click.IntRange(1), default=None, help="Only the last so many messages.")
 def show(deck: Deck, *, thread: str, last: int | None) -> None:
     """What was said in THREAD, what each answer cost, the total, and who has not answered."""
+    from steersman.contracts.chat import Conversation, Owed
     from steersman.views.chat import message, total, waiting
 
     talks = of(deck)
@@ -190,17 +191,9 @@ def show(deck: Deck, *, thread: str, last: int | None) -> None:
         talks.chats.spent(found.id),
         talks.open(found.id),
     )
-    deck.tell(
-        {
-            **msgspec.to_builtins(found),
-            "messages": [msgspec.to_builtins(m) for m in said],
-            "spent": spent,
-            "limits": talks.limits(),
-            "open": [
-                {"question": o.question.seq, "agent": o.agent, "by": o.by, "error": o.error} for o in still
-            ],
-        }
-    )
+    owed = tuple(Owed(o.question.seq, o.agent, o.by, o.error) for o in still)
+    about = msgspec.structs.asdict(found)
+    deck.tell(Conversation(**about, messages=tuple(said), spent=spent, limits=talks.limits(), open=owed))
     for m in said:
         for line in message(m):
             deck.say(line)
