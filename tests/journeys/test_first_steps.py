@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -63,6 +64,24 @@ def test_init_finds_proves_and_writes(project: Project) -> None:
     assert (project.repo / "steersman.toml").read_text() == written
     assert project.call("init", "--force").code == 0
     assert (project.repo / "steersman.toml").read_text() != written
+
+
+def test_what_init_says_of_commands_is_right(project: Project) -> None:
+    """With the marks of its comment taken away the section allows exactly the program that it explains."""
+    assert project.call("init").code == 0
+    path = project.repo / "steersman.toml"
+    told = path.read_text()
+    section = told[told.index("# [commands]") :].split("\n\n")[0]
+    asked = (
+        ("vendor/bin/phpunit --stop-on-failure --filter total tests/shop.php", 0),
+        ("vendor/bin/phpunit --bootstrap x.php", 4),
+        ("make verify", 0),
+        ("grep add calc.py", 0),
+    )
+    assert {project.call("check", "command", words).code for words, _ in asked} == {4}
+    path.write_text(told.replace(section, re.sub("^# ", "", section, flags=re.MULTILINE)))
+    for words, code in asked:
+        assert project.call("check", "command", words).code == code, words
 
 
 def test_init_leaves_out_what_cannot_run(project: Project) -> None:

@@ -18,6 +18,17 @@ _PYTEST = re.compile(r"pytest(?![\w-])", re.IGNORECASE)  # the tool itself, not 
 _MAKE_TEST = re.compile(r"^test[ \t]*:(?!=)", re.MULTILINE)
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _NO_NPM_TEST = "no test specified"  # what `npm init` writes
+_COMMANDS = (
+    "# [commands]                        # what a tester may add; ask with `steersman check command`",
+    '# sets = ["tests", "read"]          # known programs; without this line those that test',
+    '# targets = ["verify"]              # of make, gradle, mvn; `scripts` are those of npm and the like',
+    "# [commands.grammars.phpunit]       # one program more, word for word",
+    '# start = ["vendor/bin/phpunit"]    # its first words',
+    '# flags = ["--stop-on-failure"]     # options without a value',
+    '# values = { "--filter" = "name" }  # options with one, and of which kind',
+    '# operands = "path"                 # what may follow',
+    '# proves = "tests"                  # or "check": its exit code alone',
+)
 
 
 def detect_checks(repo: Path) -> dict[str, Argv]:
@@ -40,7 +51,7 @@ def render_config(
         "# What steersman does in this repository. Every key is explained in the reference.",
         "version = 1",
         f"base = {_quoted(base)}" if base else '# base = "main"            # the branch runs start from',
-        f"deliver = {_quoted(deliver)}         # branch | merge",
+        f"deliver = {_quoted(deliver)}         # branch | merge | draft-pr",
         "",
         "# [worktree]",
         '# include = [".env.test"]           # files git does not know, copied into each working tree',
@@ -50,6 +61,8 @@ def render_config(
         *(f"{_key(name)} = {_list(argv)}" for name, argv in checks.items()),
         *([] if checks else ['# unit = ["python", "-m", "pytest", "-q"]']),
         *(line for role, table in roles.items() for line in _role_lines(role, table)),
+        "",
+        *_COMMANDS,
         "",
         "# [budget]                          # for a run and all its children",
         "# usd = 8",
