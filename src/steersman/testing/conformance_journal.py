@@ -444,6 +444,16 @@ class JournalConformance:
         assert journal.quarantined() == {RUN: "entry 2: missing"}
         assert journal.head(RUN) is not None
 
+    def test_a_quarantine_is_lifted_once(self, journal: Journal) -> None:
+        """The run released is no longer listed, the others are; a second release, or one of nobody, finds nothing."""
+        journal.append(batch())
+        journal.quarantine(RUN, "entry 1: unreadable")
+        journal.quarantine("other", "entry 2: missing")
+        assert journal.release(RUN)
+        assert journal.quarantined() == {"other": "entry 2: missing"}
+        assert not journal.release(RUN)
+        assert not journal.release("nobody")
+
     def test_a_change_is_noticed(self, journal: Journal) -> None:
         """The number differs after something was written."""
         before = journal.changed()

@@ -213,6 +213,12 @@ class MemoryJournal:
             self._quarantined[run] = why
             self._commits += 1
 
+    def release(self, run: str) -> bool:
+        with self._lock:
+            lifted = self._quarantined.pop(run, None) is not None
+            self._commits += lifted
+            return lifted
+
     def quarantined(self) -> dict[str, str]:
         return dict(self._quarantined)
 

@@ -148,6 +148,9 @@ class SqliteReader:
     def quarantine(self, run: str, why: str) -> None:
         """Whoever only looks puts nothing aside; who drives the run will."""
 
+    def release(self, run: str) -> bool:  # noqa: ARG002  whoever only looks lifts nothing either
+        return False
+
     def quarantined(self) -> dict[str, str]:
         return dict(self._query("SELECT run, why FROM quarantine"))
 

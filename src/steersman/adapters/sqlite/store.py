@@ -307,6 +307,13 @@ class SqliteJournal(SqliteReader):
                 "INSERT OR REPLACE INTO quarantine VALUES(?, ?, unixepoch() * 1000)", (run, why)
             )
 
+    def release(self, run: str) -> bool:
+        if not self._query("SELECT 1 FROM quarantine WHERE run=?", (run,)):
+            return False  # the ordinary case costs no commit
+        with self._transaction():
+            self._write.execute("DELETE FROM quarantine WHERE run=?", (run,))
+            return self._write.changes() == 1
+
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
