@@ -1,44 +1,87 @@
 """Roundtable against its specification: the published table, the executed table and §2 are one table."""
 
+import hashlib
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import spec_000 as spec
+from guards_000 import GUARDS
 
+from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.kernel.definition import STAY, otherwise
 from steersman.kernel.explore import explore
 from steersman.kernel.machine import sources
 from steersman.kernel.tape import Retry
 from steersman.machines.roundtable import MACHINE
+from steersman.machines.roundtable.table import AWAITS, REJECTS
+from steersman.views.machine_json import machine_json
 
 PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "000_c470057fdd0c4a7a.txt"
 beside = pytest.mark.skipif(not PAGE.exists(), reason="the specification is not beside this checkout")
 
 
-def rows_of(t):
+DIGEST = "2c8972b9c08040def5a4a45eced6a94a4b9a297fbb8443d813b0cdcc1403c693"
+
+
+def rows_of(t, m=MACHINE):
     """The machine's rows for one transition of the specification."""
-    wanted = (None,) if t.source is None else _unsettled() if t.source == "*" else (t.source,)
-    return [r for r in MACHINE.rows if r.on.name == t.event and set(_sources(r)) == set(wanted)]
+    wanted = (None,) if t.source is None else _unsettled(m) if t.source == "*" else (t.source,)
+    return [r for r in m.rows if r.on.name == t.event and set(_sources(r, m)) == set(wanted)]
 
 
-def _unsettled():
-    return tuple(s.name for s in MACHINE.states.values() if not s.final and not s.resting)
+def _unsettled(m):
+    return tuple(s.name for s in m.states.values() if not s.final and not s.resting)
 
 
-def _sources(r):
-    return sources(r, tuple(MACHINE.states.values()))
+def _sources(r, m):
+    return sources(r, tuple(m.states.values()))
 
 
-def _guards(r):
-    """Every guard that decides about a row: its own, and those of the naming or computation that lead to it."""
-    pairs = [
-        p
-        for group in (*MACHINE.namings.values(), *MACHINE.computed.values())
-        for p in group.pairs
-        if p[1] is r.on
+def stands(t, m):
+    """What stands for a transition's guard in a machine: rows, what is asked, what is published, and by what sentence."""
+    rows = rows_of(t, m)
+    asked = [
+        (where, pairs, n)
+        for where, pairs in _namings(t, m)
+        for n, p in enumerate(pairs)
+        if p[1] is rows[0].on
     ]
-    return [r.when, *(guard for guard, _ in pairs)]
+    published = [
+        line["when"] for line in machine_json(m)["rows"] if (line["from"], line["on"]) == (t.source, t.event)
+    ]
+    said = [pairs[n][0].name for _, pairs, n in asked if pairs[n][0].sentence == t.guard]
+    names = tuple(f"{where}: {_guard(pairs, n)}" for where, pairs, n in asked)
+    return tuple(r.when.name for r in rows), names, tuple(published), said
+
+
+def _namings(t, m):
+    """Every naming and computation of the states that a transition leaves, with its pairs."""
+    for s in m.states.values():
+        if t.source in ("*", s.name):
+            yield from ((do.job.name, m.namings[do.job.name].pairs) for do in s.work)
+            yield from ((c.state.name, c.pairs) for c in m.computed.values() if c.state.name == s.name)
+
+
+def _guard(pairs, n):
+    if pairs[n][0] is not otherwise:
+        return pairs[n][0].name
+    before = ("error" if g.name in PROVIDER_CLASSES else g.name for g, _ in pairs[:n])
+    return f"none of {', '.join(dict.fromkeys(before))}"
+
+
+def unlike(transitions, m):
+    """The transitions whose guard is not what is written down beside it."""
+    return [t for t in transitions if not _as_written(t, m)]
+
+
+def _as_written(t, m):
+    wanted = GUARDS[t.source, t.event]
+    rows, asked, published, said = stands(t, m)
+    found = (t.guard, rows, asked, published)
+    return found == wanted[:4] and (wanted.by in said or (not said and wanted.by.startswith("structural: ")))
 
 
 def test_the_states_are_the_specifications_seven():
@@ -59,11 +102,76 @@ def test_every_transition_is_in_the_table(t):
 
 
 @pytest.mark.parametrize("t", spec.TRANSITIONS, ids=lambda t: f"{t.source}-{t.event}-{t.to}")
-def test_every_guard_of_the_specification_is_asked_or_is_what_is_left(t):
-    """A guard of §2 is the sentence of a guard that decides about its row, or the row is the rest: otherwise."""
-    asked = [g for r in rows_of(t) for g in _guards(r)]
-    said = any(g.sentence == t.guard or g.sentence.startswith(f"{t.guard}:") for g in asked)
-    assert said or otherwise in asked
+def test_every_guard_of_the_specification_is_the_one_that_stands_for_it(t):
+    """A guard of §2 is asked by the named guard that has its words, or holds for the reason written beside it."""
+    wanted = GUARDS[t.source, t.event]
+    assert stands(t, MACHINE)[:3] == wanted[1:4]
+    assert unlike([t], MACHINE) == []
+
+
+def test_every_transition_has_its_guard_written_down_and_nothing_else_has():
+    """Twenty guards stand for twenty transitions."""
+    assert list(GUARDS) == [(t.source, t.event) for t in spec.TRANSITIONS]
+
+
+@pytest.mark.parametrize("n", range(len(spec.TRANSITIONS)))
+def test_another_text_in_the_specification_is_noticed(n):
+    """A guard of §2 with other words is not what stands for it."""
+    changed = [t._replace(guard="pigs fly") if i == n else t for i, t in enumerate(spec.TRANSITIONS)]
+    assert unlike(changed, MACHINE) == [changed[n]]
+
+
+def _other(g, wanted, **changes):
+    return replace(g, **changes) if g is wanted else g
+
+
+def _asking(wanted, **changes):
+    """Roundtable with one guard changed wherever it is asked."""
+    swap = [tuple((_other(g, wanted, **changes), e) for g, e in group.pairs) for group in _groups(MACHINE)]
+    groups = [replace(group, pairs=pairs) for group, pairs in zip(_groups(MACHINE), swap, strict=True)]
+    namings = dict(zip(MACHINE.namings, groups, strict=False))
+    computed = dict(zip(MACHINE.computed, groups[len(namings) :], strict=True))
+    rows = tuple(replace(r, when=_other(r.when, wanted, **changes)) for r in MACHINE.rows)
+    return replace(MACHINE, rows=rows, namings=namings, computed=computed)
+
+
+def _groups(m):
+    return (*m.namings.values(), *m.computed.values())
+
+
+DECIDING = sorted(
+    {r.when for t in spec.TRANSITIONS for r in rows_of(t) if r.when is not otherwise}
+    | {
+        p[0]
+        for t in spec.TRANSITIONS
+        for _, pairs in _namings(t, MACHINE)
+        for p in pairs
+        if p[1].name == t.event
+    }
+    - {otherwise},
+    key=lambda g: g.name,
+)
+
+
+@pytest.mark.parametrize("guard", DECIDING, ids=lambda g: g.name)
+def test_a_guard_of_another_name_is_noticed(guard):
+    """A guard that decides about a transition of §2 and is called something else does not stand for it."""
+    assert unlike(spec.TRANSITIONS, _asking(guard, name="pigs_fly"))
+
+
+# An event of a person's publishes what its row asks, not what a gate makes of an answer.
+@pytest.mark.parametrize("guard", [g for g in DECIDING if g is not REJECTS], ids=lambda g: g.name)
+def test_a_guard_that_says_something_else_is_noticed(guard):
+    """A guard that decides about a transition of §2 and says something else does not stand for it."""
+    assert unlike(spec.TRANSITIONS, _asking(guard, sentence="pigs fly"))
+
+
+@pytest.mark.parametrize("n", [n for n, r in enumerate(MACHINE.rows) if r.origin == "§2"])
+def test_another_guard_in_a_row_is_noticed(n):
+    """A row of §2 that asks a guard of its own, or none, is not the row that was written down."""
+    r = MACHINE.rows[n]
+    other = replace(r, when=AWAITS if r.when is otherwise else otherwise)
+    assert unlike(spec.TRANSITIONS, replace(MACHINE, rows=(*MACHINE.rows[:n], other, *MACHINE.rows[n + 1 :])))
 
 
 def test_what_the_specification_does_not_have_says_so():
@@ -91,6 +199,12 @@ def test_the_additions_are_there():
 def test_chat_is_not_in_the_machine():
     """§5: free conversation uses no state and no event of this machine."""
     assert not [name for name in (*MACHINE.states, *MACHINE.events) if "chat" in name]
+
+
+def test_the_transcription_is_the_one_that_was_compared():
+    """Without the specification's page a changed transcription is still noticed: its digest is kept here."""
+    parts = (spec.STATES, spec.TRANSITIONS, spec.OUTCOMES, spec.LEGACY, spec.ADDITIONS, spec.RETRY)
+    assert hashlib.sha256(json.dumps(parts).encode()).hexdigest() == DIGEST
 
 
 @beside
