@@ -136,7 +136,7 @@ def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
     boxed(project, "required")
     toml = project.repo / "steersman.toml"
     command = (
-        f'agent = "command"\ncommand = {json.dumps([sys.executable, "reach.py"])}\nhosts = ["127.0.0.1:9"]'
+        f'agent = "command"\ncommand = {json.dumps([sys.executable, "reach.py"])}\nhosts = ["127.0.0.1:9009"]'
     )
     scripted = '[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"'
     toml.write_text(toml.read_text().replace(scripted, f"[roles.coder]\n{command}"))
