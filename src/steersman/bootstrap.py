@@ -48,6 +48,13 @@ def has_store(project: Place) -> bool:
     return os.path.exists(places.store_of(project))
 
 
+def anchored(project: Place) -> set[str]:
+    """The runs that the project's own file of anchors names, genuine or not: cheap, to know whether to look closer."""
+    from steersman.adapters.anchor_names import named_runs
+
+    return named_runs(places.state_of(project))
+
+
 def open_journal(project: Place, *, create: bool = True, reading: bool = False) -> "Journal":
     """The project's store; for reading alone it opens one connection and grows nothing."""
     if reading:

@@ -201,6 +201,43 @@ def test_a_deleted_run(project: Project, tables: tuple[str, ...]) -> None:
     assert project.call("audit", "verify", "nobody").code == 2
 
 
+def test_a_deleted_store(project: Project) -> None:
+    """A store that is gone while its anchors are kept is no new project: every anchored run is named as missing."""
+    runs = [project.run(story(mode="proposal")).json()["run"]]
+    runs.append(project.call("run", "again", "--json").json()["run"])
+    for run in runs:
+        assert project.call("audit", "anchor", run).code == 0
+    for left in project.state.glob("store.db*"):
+        left.unlink()
+    said = project.call("audit", "verify")
+    assert said.code == 5
+    assert all(f"run {run}: does not fit, first at entry 1" in said.out for run in runs)
+    assert "restore it from a backup" in said.err
+    assert [v["ok"] for v in project.call("audit", "verify", "--json").json()] == [False, False]
+    assert project.call("audit", "verify", runs[0]).code == 5
+    assert project.call("audit", "verify", "nobody").code == 2
+    doctor = project.call("doctor")
+    assert doctor.code == 5
+    assert all(f"MEND  run {run}: an anchor vouches for it" in doctor.out for run in runs)
+    listed = project.call("runs")
+    assert "nothing has been run" not in listed.out
+    assert all(run in listed.err for run in runs)
+    assert not (project.state / "store.db").exists()
+
+
+def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
+    """A store without a run that an anchor vouches for: the listing and the doctor say so, too."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    assert project.call("audit", "anchor", run).code == 0
+    assert project.call("runs").err == ""
+    db = apsw.Connection(str(project.state / "store.db"))
+    for table in ("head", "entry", "snapshot"):
+        db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  a constant
+    db.close()
+    assert f"the store lacks what anchors vouch for: {run}" in project.call("runs").err
+    assert f"MEND  run {run}" in project.call("doctor").out
+
+
 def test_a_store_from_a_newer_version(project: Project) -> None:
     """A newer store is refused with the advice to upgrade, and left as it is."""
     project.run(story(mode="proposal"))

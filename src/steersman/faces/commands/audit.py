@@ -11,6 +11,8 @@ from steersman.faces.deck import DONE, STORE, Deck, verb
 from steersman.judges.text import one_line, printable_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from steersman.runtime.audit import Verdict
 
 HERE = "audit"
@@ -77,15 +79,27 @@ def _line(e: Any, hash_: str) -> str:
 @click.argument("run", required=False)
 def verify(deck: Deck, *, run: str | None) -> int:
     """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run) against each other."""
-    from steersman.runtime.audit import audited, known_runs
-
-    known = known_runs(deck.bridge.world)
+    known, ask = _askable(deck)
     runs = [_among(known, run)] if run else known
-    verdicts = [audited(deck.bridge.world, name) for name in runs]
+    verdicts = [ask(name) for name in runs]
     deck.tell(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _told(deck, verdict)
     return DONE if all(v.ok for v in verdicts) else STORE
+
+
+def _askable(deck: Deck) -> "tuple[list[str], Callable[[str], Verdict]]":
+    """The runs there are or were, and how to ask about one; a store that is gone has lost all that anchors name."""
+    from steersman.faces.lost import hint, world_without_store
+    from steersman.runtime.audit import audited, known_runs, lost_runs, missing
+
+    bare = world_without_store(deck)
+    lost = lost_runs(bare, lambda _run: False) if bare is not None else []
+    if bare is None or not lost:
+        world = deck.bridge.world
+        return known_runs(world), lambda run: audited(world, run)
+    deck.warn(hint(deck, lost), fg="red")
+    return lost, lambda run: missing(bare, run)
 
 
 def _among(known: list[str], prefix: str) -> str:

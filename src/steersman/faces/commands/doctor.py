@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.errors import JournalError, SteersmanError
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
+from steersman.faces.lost import lost
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import span
 
@@ -43,6 +44,7 @@ def doctor(deck: Deck) -> int:
         _delivery,
         _talkers,
         _store,
+        _lost,
         _runs,
     )
     found = [f for look in looks for f in look(deck)]
@@ -171,7 +173,9 @@ def _talkers(deck: Deck) -> Iterator[Finding]:
 def _store(deck: Deck) -> Iterator[Finding]:
     yield Finding("sqlite", ok=True, told=deck.helm.sqlite_version())
     if not deck.has_store():
-        yield Finding("store", ok=True, told="nothing has been run here yet")
+        gone = bool(lost(deck))
+        told = "gone, but anchors say what was in it" if gone else "nothing has been run here yet"
+        yield Finding("store", not gone, told, "restore it from a backup", store=True)
         return
     try:
         damage = deck.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
@@ -180,6 +184,22 @@ def _store(deck: Deck) -> Iterator[Finding]:
         return
     fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
     yield Finding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+
+
+def _lost(deck: Deck) -> Iterator[Finding]:
+    try:
+        runs = lost(deck)
+    except JournalError:  # the store has been told
+        return
+    for run in runs:
+        told = "an anchor vouches for it, but the store does not have it"
+        yield Finding(
+            f"run {run}",
+            ok=False,
+            told=told,
+            fix=f"restore the store from a backup, or see `{deck.me} audit verify {run}`",
+            store=True,
+        )
 
 
 def _runs(deck: Deck) -> Iterator[Finding]:

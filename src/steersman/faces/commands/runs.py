@@ -25,15 +25,29 @@ def runs(deck: Deck, *, everything: bool, unfinished: bool, limit: int | None) -
     deck.quiet = deck.as_json
     if not deck.has_store():
         deck.tell([])
-        deck.say(f'nothing has been run here yet: start with `{deck.me} run "…"`')
+        if not (deck.helm.anchored(deck.top) and _lost(deck)):
+            deck.say(f'nothing has been run here yet: start with `{deck.me} run "…"`')
         return
     journal = deck.journal
     heads = journal.heads(unfinished=unfinished, limit=limit or (100_000 if everything else 10 * SHOWN))
     if not everything:
         heads = [h for h in heads if not h.parent][: limit or SHOWN]
     broken = journal.quarantined()
+    listed = {h.run for h in heads}
+    if any(journal.head(run) is None for run in deck.helm.anchored(deck.top) - listed):
+        _lost(deck)
     if deck.as_json:
         deck.tell([plain_head(h, broken) for h in heads])
         return
     for n, line in enumerate(listing(heads, broken, time.time_ns() // 1_000_000)):
         deck.say(line, bold=n == 0)
+
+
+def _lost(deck: Deck) -> bool:
+    """A word beside the listing about what should be in it."""
+    from steersman.faces.lost import hint, lost  # slow to import
+
+    found = lost(deck)
+    if found:
+        deck.warn(hint(deck, found), fg="red")
+    return bool(found)

@@ -3,12 +3,12 @@
 **Invariant:** reading changes nothing; only `prune` appends, one entry, and drops texts with it.
 """
 
-from steersman.runtime.audit.anchoring import anchor, kept_anchors, known_runs
+from steersman.runtime.audit.anchoring import anchor, kept_anchors, known_runs, lost_runs
 from steersman.runtime.audit.exporting import export
 from steersman.runtime.audit.pruning import prune
 from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
 from steersman.runtime.audit.verdict import Verdict
-from steersman.runtime.audit.verifying import audited, verify
+from steersman.runtime.audit.verifying import audited, missing, verify
 
 __all__ = [
     "Replayed",
@@ -19,6 +19,8 @@ __all__ = [
     "export",
     "kept_anchors",
     "known_runs",
+    "lost_runs",
+    "missing",
     "prune",
     "replay",
     "tape",

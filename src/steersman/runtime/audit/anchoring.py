@@ -1,6 +1,6 @@
 """Anchors: made where the project keeps them, and held against the tape."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from steersman.errors import UserError
 from steersman.ports.anchors import Anchor, Anchors, Kept
@@ -35,8 +35,13 @@ def kept_anchors(world: World, run: str) -> Kept:
 def known_runs(world: World) -> list[str]:
     """Every run there is or was: what the store has any trace of, and what a genuine anchor names."""
     traces = set(world.journal.traces())
-    named = {run for place in world.anchors.values() for run in place.runs()} - traces
-    return sorted(traces | {run for run in named if kept_anchors(world, run).genuine})
+    return sorted(traces.union(lost_runs(world, traces.__contains__)))
+
+
+def lost_runs(world: World, there: Callable[[str], bool]) -> list[str]:
+    """The runs that a genuine anchor names and that are not there; without a store, all that one names."""
+    named = {run for place in world.anchors.values() for run in place.runs()}
+    return sorted(run for run in named if not there(run) and kept_anchors(world, run).genuine)
 
 
 class Vouched:

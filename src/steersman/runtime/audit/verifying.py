@@ -39,6 +39,11 @@ def audited(world: World, run: str) -> Verdict:
     return verify(world.journal, world.machines, run, kept_anchors(world, run))
 
 
+def missing(world: World, run: str) -> Verdict:
+    """The verdict on an anchored run where the store itself is gone: the same as on one that the store has lost."""
+    return _Audit(world.journal, world.machines, run, kept_anchors(world, run)).gone()
+
+
 def verify(
     journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept | None = None
 ) -> Verdict:
@@ -78,8 +83,13 @@ class _Audit:
         if last is not None:
             self._ends(head, last, kept)
         elif not self.found.count:
-            self.found.add("entry 1 is missing: nothing is left of this tape", 1)
+            return self.gone()
         return self._told(last)
+
+    def gone(self) -> Verdict:
+        """Nothing is left of the tape; no row is asked for."""
+        self.found.add("entry 1 is missing: nothing is left of this tape", 1)
+        return self._told(None)
 
     def _told(self, last: Snapshot | None) -> Verdict:
         seq, known = last.seq if last is not None else 0, self.vouched.highest
