@@ -72,10 +72,9 @@ def _open_narrows(way: str, ports: list[int]) -> None:
         for family, address in ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1")):
             try:
                 listeners.append((_listening(family, address, port), b"%d\n" % port))
-            except OSError:
-                if family == _socket.AF_INET:
-                    raise
-                # a machine without IPv6: what asks there finds nobody
+            except OSError as error:
+                if family == _socket.AF_INET:  # without IPv6, what asks there finds nobody
+                    raise OSError(error.errno, f"port {port} of this machine: {error.strerror}") from None
     proxy = _listening(_socket.AF_INET, "127.0.0.1", 0)
     listeners.append((proxy, b"proxy\n"))
     address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
