@@ -1,8 +1,11 @@
 """What every command owes a person: help with examples, exit codes, --json, one-line errors, a fast start."""
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -105,6 +108,76 @@ def test_an_expected_error_is_one_line_with_its_exit_code(
     monkeypatch.setattr(bootstrap, "has_store", broken)
     assert main(bootstrap, ["runs", "--project", str(tmp_path)]) == 5  # type: ignore[arg-type]  a module is a Helm
     assert capsys.readouterr().err == "steersman: the \\x1b[2Jstore is broken: mend it\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "runs",
+        "runs --json",
+        "machine show roundtable --format json",
+        "nope --json",
+        "--version",
+        "runs --help",
+    ],
+)
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_an_answer_that_cannot_be_written_is_one_line_and_exit_5(
+    words: str, buffered: str, tmp_path: Path
+) -> None:
+    """A full disk behind standard output is trouble that is told, with no traceback, by the interpreter either."""
+    env = {"XDG_STATE_HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONUNBUFFERED": buffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "steersman", *words.split()],
+            cwd=tmp_path, env=env, stdout=full, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    *before, last = done.stderr.decode().splitlines()
+    assert (done.returncode, len(before)) == (5, words.count("nope")), done.stderr.decode()
+    assert "the answer cannot be written (No space left on device)" in last
+
+
+def test_what_a_command_says_at_its_end_is_one_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A look at due timers that fails takes nothing back and adds nothing; letting go of the store that fails does."""
+    from steersman.faces.deck import Deck
+
+    def broken(_deck: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Deck, "_due", broken)
+    words = ["machine", "list", "--json", "--project", str(tmp_path)]
+    assert main(bootstrap, words) == 0  # type: ignore[arg-type]  a module is a Helm
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)[0]["name"] == "roundtable"
+    monkeypatch.setattr(Deck, "close", broken)
+    assert main(bootstrap, words) == 70  # type: ignore[arg-type]  the same
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["exit_code"] == 70
+
+
+def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """One hint where to look, and what was nearly meant."""
+    assert main(bootstrap, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert capsys.readouterr().err == "steersman: there is no command 'nope'; see `steersman --help`\n"
+    assert main(bootstrap, ["rnus"]) == 2  # type: ignore[arg-type]  the same
+    assert "did you mean `runs`?" in capsys.readouterr().err
+
+
+def test_an_interrupt_while_libraries_are_read_is_quiet(tmp_path: Path) -> None:
+    """Ctrl-C just after the start ends with 130 and without a traceback."""
+    code = (
+        "import signal, sys, os\n"
+        "from steersman import bootstrap\n"
+        "class Late:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Late())\n"
+        "sys.exit(bootstrap.main(['runs']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 def test_a_defect_is_said_to_be_one(

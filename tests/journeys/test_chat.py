@@ -189,7 +189,7 @@ def test_bad_input(talk):
     assert project.call("chat", "threads", "--json").json() == []
     thread = project.call("chat", "new", "a title", "--json").json()["id"]
     assert "nobody owes an answer" in project.call("chat", "again", thread).err
-    assert project.call("chat", "drop", thread).code == 130
+    assert f"chat drop {thread} --yes" in project.call("chat", "drop", thread, "--json").json()["error"]
     assert project.call("chat", "drop", thread, "--yes").code == 0
     assert project.call("chat", "threads", "--json").json() == []
 

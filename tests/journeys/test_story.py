@@ -252,3 +252,36 @@ def test_a_pipe_that_is_closed_early(project: Project) -> None:
         assert reader.wait(timeout=20) == 0
         assert reader.stderr is not None
         assert reader.stderr.read() == b""
+
+
+def test_every_object_that_answers_has_the_exit_code(project: Project) -> None:
+    """With --json an answer that is an object says how the command ended, also where it ends with trouble."""
+    run = project.run(story()).json()["run"]
+    looks = ("show", "why", "report", "audit verify", "audit replay", "audit anchor")
+    for words in (
+        *(f"{look} {run}" for look in looks),
+        "machine show roundtable",
+        f"audit prune {run} --yes",
+    ):
+        said = project.call(*words.split(), "--json")
+        assert (said.code, len(said.out.splitlines())) == (0, 1), said
+        assert said.json()["exit_code"] == 0, words
+    (texts,) = project.state.glob("**/anchors.jsonl")
+    texts.write_text(texts.read_text().replace('"hash":"', '"hash":"0'))
+    said = project.call("audit", "verify", run, "--json")
+    assert (said.code, said.json()["exit_code"]) == (5, 5), said
+
+
+def test_nobody_to_ask_is_told_to_programs_in_json(project: Project) -> None:
+    """A question goes to standard error; where nobody can answer, nothing is dropped and the way around is said."""
+    run = project.run(story()).json()["run"]
+    said = project.call("audit", "prune", run, "--json")
+    assert (said.code, len(said.out.splitlines()), said.json()["exit_code"]) == (2, 1, 2), said
+    assert f"steersman audit prune {run} --yes" in said.json()["error"]
+    assert "cannot be had back" in said.err
+    for answer, code in ((b"n\n", 2), (b"y\n", 0)):
+        done = subprocess.run(
+            [*STEERSMAN, "audit", "prune", run, "--json"],
+            cwd=project.repo, env=project.env, input=answer, capture_output=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (code, code), done

@@ -90,3 +90,4 @@ class Conversation(Thread, frozen=True, kw_only=True, forbid_unknown_fields=True
     spent: Spent
     limits: Limits
     open: tuple[Owed, ...]
+    exit_code: int = 0

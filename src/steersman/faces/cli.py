@@ -13,7 +13,7 @@ import click
 
 from steersman import __version__
 from steersman.errors import SteersmanError
-from steersman.faces.deck import DONE, EXITS, USAGE, aside, json_line
+from steersman.faces.deck import DONE, EXITS, USAGE, UnheardError, aside, json_line, speaking
 from steersman.judges.text import one_line
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ class Lazy(click.Group):
         super().__init__(*args, **more)
         self.known = known
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with speaking():  # --help and --version are answered here
+            return super().make_context(*args, **more)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
         return list(self.known)
 
@@ -81,8 +85,8 @@ class Lazy(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], self.known, 1, 0.6)
-            hint = f"did you mean `{near[0]}`?" if near else f"see `{ctx.command_path} --help`"
-            ctx.fail(f"there is no command {args[0]!r}: {hint}")
+            hint = f": did you mean `{near[0]}`?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -113,20 +117,42 @@ def main(helm: "Helm", argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     _streams()
     try:
+        code = _command(helm, args)
+        with speaking():
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has enough
+        _hush()
+        return DONE
+    except UnheardError as error:
+        _hush()
+        return _failed(helm, [], str(error), error.exit_code)
+    return code
+
+
+def _command(helm: "Helm", args: list[str]) -> int:
+    try:
         code = cli.main(args=args, prog_name="steersman", standalone_mode=False, obj=helm)
-        sys.stdout.flush()
+    except UnheardError:
+        raise
     except SteersmanError as error:
         return _failed(helm, args, str(error), error.exit_code)
     except click.ClickException as error:
         return _misused(helm, args, error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click's own way of saying that the pipe is closed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has enough
+    except SystemExit:  # click's own way of saying that the pipe is closed
+        _hush()
         return DONE
+    except BrokenPipeError:
+        raise
     except Exception:
         return _defect(helm, args)
     return code if isinstance(code, int) else 0
+
+
+def _hush() -> None:
+    """Nothing is written any more, not by the interpreter at its end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _streams() -> None:
@@ -143,7 +169,8 @@ def _failed(helm: "Helm", args: list[str], message: str, code: int) -> int:
     told = _without_secrets(helm, message)
     click.secho(f"steersman: {aside(told)}", file=sys.stderr, fg="red")
     if "--json" in args:
-        click.echo(json_line({"error": told, "exit_code": code}), file=sys.stdout)
+        with speaking():
+            click.echo(json_line({"error": told, "exit_code": code}), file=sys.stdout)
     return code
 
 

@@ -6,8 +6,8 @@
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,28 @@ class _InsideError(UserError):
     exit_code = 4
 
 
+class UnheardError(SteersmanError):
+    """Standard output cannot be written: whatever a command has to say, nobody hears it."""
+
+    exit_code = 5
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"the answer cannot be written ({error.strerror}): make room, or send standard output elsewhere"
+        )
+
+
+@contextmanager
+def speaking() -> Iterator[None]:
+    """Tells trouble of standard output from any other."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read has enough
+    except OSError as error:
+        raise UnheardError(error) from None
+
+
 class Deck:
     """One command's place to stand."""
 
@@ -43,6 +65,7 @@ class Deck:
         self.quiet = False  # leaves out the look at due timers
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
+        self._told: Any = None
 
     @cached_property
     def start(self) -> str:
@@ -137,24 +160,46 @@ class Deck:
     def say(self, text: str = "", **style: Any) -> None:
         """A line for people; silent with --json."""
         if not self.as_json and not self.mute:
-            click.secho(printable(text), file=sys.stdout, **style)
+            with speaking():
+                click.secho(printable(text), file=sys.stdout, **style)
 
     def warn(self, text: str, **style: Any) -> None:
         """A line beside the answer: on standard error."""
         click.secho(aside(text), file=sys.stderr, **style)
 
     def tell(self, value: Any) -> None:
-        """The answer for programs; silent without --json."""
+        """The answer for programs, said when the command is over; silent without --json."""
+        self._told = value
+
+    def stream(self, value: Any) -> None:
+        """One line of an answer that is many; silent without --json."""
         if self.as_json:
-            sys.stdout.write(json_line(value) + "\n")
-            sys.stdout.flush()
+            line = json_line(value)
+            with speaking():
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+
+    def answer(self, code: int) -> None:
+        """Says what was told, once: an object has the exit code in it."""
+        told, self._told = self._told, None
+        if self.as_json and told is not None:
+            self.stream(_with_code(told, code))
+
+    def agreed(self, question: str, otherwise: str) -> bool:
+        """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type."""
+        click.echo(f"{aside(question)} [y/N]: ", nl=False, file=sys.stderr)
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        if not line:
+            click.echo(file=sys.stderr)
+            raise UserError(f"nobody is here to answer, and nothing was done: {otherwise}")
+        return line.strip().lower() in ("y", "yes")
 
     # ── the end of every command ────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
         """Shows timers that are due and that nobody drives, then lets go of the store."""
         if not self.quiet and not self.mute:
-            with suppress(SteersmanError, OSError):  # the command has said its word; this is a look aside
+            with suppress(Exception):  # a look aside: whatever it meets, the command has done its work
                 self._due()
         journal, self._journal = self._journal, None
         if journal is not None:
@@ -174,6 +219,15 @@ class Deck:
                     f"run {head.run} is {late} overdue and nobody drives it: {self.me} resume {head.run}",
                     fg="red",
                 )
+
+
+def _with_code(told: Any, code: int) -> Any:
+    if isinstance(told, list):
+        return told
+    import msgspec
+
+    plain = msgspec.to_builtins(told)
+    return {**plain, "exit_code": plain.get("exit_code", code)}
 
 
 def json_line(value: Any) -> str:
@@ -211,6 +265,10 @@ class Verb(click.Command):
         super().__init__(*args, **more)
         self.examples, self.exits = examples, exits
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with speaking():  # --help is answered here
+            return super().make_context(*args, **more)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's
         if self.examples:
             with formatter.section("Examples"):
@@ -232,9 +290,11 @@ def verb(name: str, *examples: str, exits: str = EXITS, **more: Any) -> Callable
             helm, outer = ctx.obj
             deck = Deck(helm, project if project is not None else outer, as_json=as_json)
             try:
-                return action(deck, **given) or DONE
+                code = action(deck, **given) or DONE
             finally:
                 deck.close()
+            deck.answer(code)
+            return code
 
         make = click.command(name, cls=Verb, examples=examples, exits=exits, **more)
         return make(_project(_json(run)))

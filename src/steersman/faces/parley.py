@@ -129,6 +129,7 @@ def parley(deck: Deck, talks: "Talks", thread: str | None) -> int:
             text = read()
             if text is None or not sitting.line(text.strip()):
                 return DONE
+            deck.answer(DONE)
         except KeyboardInterrupt:
             deck.say("\n(Ctrl-D ends the conversation)")
         except SteersmanError as error:
@@ -139,7 +140,7 @@ def _reader(deck: Deck) -> Callable[[], str | None]:
     """From a terminal with editing and this sitting's own history, which no file keeps; else plain lines."""
     if sys.stdin is None:
         return lambda: None
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
+    if deck.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
         return lambda: sys.stdin.readline() or None
     import readline
 

@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.errors import UserError
 from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, STORE, Deck, verb
+from steersman.faces.deck import DONE, STORE, Deck, UnheardError, verb
 from steersman.judges.text import one_line, printable_json
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def tape(deck: Deck, *, run: str, after: int) -> int:
             deck.warn(f"the tape cannot be read from entry {link.seq} on: {link.why}", fg="red")
             return STORE
         if link[0].seq > after:
-            deck.tell({**msgspec.to_builtins(link[0]), "hash": link[1]})
+            deck.stream({**msgspec.to_builtins(link[0]), "hash": link[1]})
             deck.say(one_line(_line(link[0], link[1])))
     return DONE
 
@@ -176,9 +176,8 @@ def prune(deck: Deck, *, run: str, reason: str, yes: bool) -> int:
     refused = insider(deck, found, "prune")
     if refused is not None:
         return refused
-    if not yes and not click.confirm(
-        f"drop all texts of run {found} and its children? They cannot be had back"
-    ):
+    question = f"drop all texts of run {found} and its children? They cannot be had back"
+    if not yes and not deck.agreed(question, f"{deck.me} audit prune {found} --yes"):
         raise UserError("nothing was dropped")
     done = drop(deck.bridge.world, found, deck.person, reason)
     deck.tell(done)
@@ -211,6 +210,8 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
     except BrokenPipeError:
         raise  # whoever read has enough: no trouble of the file's
     except OSError as error:
+        if out is None:
+            raise UnheardError(error) from None
         raise UserError(f"cannot write {out}: {error.strerror}; choose another --out") from None
     if out:
         deck.warn(f"written to {out}")

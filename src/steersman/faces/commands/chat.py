@@ -232,9 +232,8 @@ def drop(deck: Deck, *, thread: str, yes: bool) -> int:
         return REFUSED
     talks = of(deck)
     found = talks.find(thread)
-    if not yes and not click.confirm(
-        f"forget thread {found.id} and everything said in it? It cannot be had back"
-    ):
+    question = f"forget thread {found.id} and everything said in it? It cannot be had back"
+    if not yes and not deck.agreed(question, f"{deck.me} chat drop {found.id} --yes"):
         raise UserError("nothing was dropped")
     talks.drop(found.id)
     deck.say(f"thread {found.id} is gone")

@@ -67,7 +67,10 @@ def show(deck: Deck, *, name: str, form: str | None) -> None:
 
             from steersman.views.machine_json import machine_json
 
-            click.echo(msgspec.json.format(msgspec.json.encode(machine_json(m))).decode())
+            if deck.as_json:
+                deck.tell(machine_json(m))
+                return
+            deck.say(msgspec.json.format(msgspec.json.encode(machine_json(m))).decode())
         case "mermaid":
             from steersman.views.mermaid import mermaid
 
