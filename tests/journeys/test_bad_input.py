@@ -263,6 +263,27 @@ def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project) -
     assert project.call("doctor").code == 5
 
 
+@pytest.mark.parametrize("words", [["show"], ["audit", "verify"], ["approve"]], ids=" ".join)
+def test_a_run_that_is_whole_again(project: Project, words: list[str]) -> None:
+    """Bytes put back, or a quarantine that nobody's tape deserved: whoever reads the run lifts it, says so once, and all agree."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    db = apsw.Connection(str(project.state / "store.db"))
+    [(body,)] = db.execute("SELECT body FROM entry WHERE run = ? AND seq = 3", (run,))
+    db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (b"{}", run))
+    assert project.call("show", run).code == 5
+    assert project.call("audit", "verify", run).code == 5
+    assert project.call("runs", "--json").json()[0]["status"] == "broken"
+    db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (body, run))
+    db.close()
+    told = f"run {run} was put aside (entry 3"
+    first = project.call(*words, run)
+    assert first.code == 0
+    assert told in first.err
+    assert project.call("runs", "--json").json()[0]["status"] != "broken"
+    assert f"run {run}" not in project.call("doctor").out
+    assert told not in project.call("show", run).err
+
+
 @pytest.mark.parametrize("words", [["run", "x"], ["runs"]], ids=" ".join)
 def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> None:
     """Where no store can be made the error says so; the repository is left alone."""

@@ -65,6 +65,7 @@ class Deck:
         self.quiet = False  # leaves out the look at due timers
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
+        self._aside: dict[str, str] = {}  # the runs that were put aside when the store was opened
         self._told: Any = None
 
     @cached_property
@@ -141,6 +142,8 @@ class Deck:
         if self._journal is not None:
             self._journal.close()
         self._journal = self._bridge.world.journal
+        with suppress(SteersmanError):  # whoever lists them says why they cannot be read
+            self._aside = self._journal.quarantined()
 
     def _need_store(self) -> None:
         if self.has_store():
@@ -201,9 +204,19 @@ class Deck:
         if not self.quiet and not self.mute:
             with suppress(Exception):  # a look aside: whatever it meets, the command has done its work
                 self._due()
+        if self._aside:
+            with suppress(Exception):
+                self._lifted()
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()
+
+    def _lifted(self) -> None:
+        """Says once which runs this command has found whole again."""
+        still = self.journal.quarantined()
+        for run, why in self._aside.items():
+            if run not in still:
+                self.warn(f"run {run} was put aside ({why}); its tape is whole, so it is no longer")
 
     def _due(self) -> None:
         due = self.journal.due(time.time_ns() // 1_000_000) if self.has_store() else []

@@ -284,7 +284,7 @@ def _gate(run: str, item: Item, at: int) -> Gate:
 
 
 def load(world: World, run: str, *, migrating: bool = False) -> Live:
-    """The run as its tape says, ready to be driven; quarantines one whose tape cannot be read."""
+    """The run as its tape says, ready to be driven; quarantines one whose tape cannot be read, and releases one whose tape can be again."""
     head = world.journal.head(run)
     if head is None:
         raise UserError(f"there is no run {run}: see `steersman runs`")
@@ -303,6 +303,7 @@ def load(world: World, run: str, *, migrating: bool = False) -> Live:
         raise StoreBroken(
             f"run {run} is quarantined, its tape cannot be read ({why}); the other runs go on: see `steersman audit verify {run}`"
         )
+    world.journal.release(run)
     if snapshot.definition != m.digest and not migrating:
         _compatible(world, m, snapshot)
     live = Live(world, m, typed(m, snapshot), head.title, head.created, world.journal.key(head.root))

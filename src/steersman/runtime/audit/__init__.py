@@ -1,6 +1,7 @@
 """Questions to a tape: is it whole, would it be decided the same again, what does it say; and its anchors and pruning.
 
-**Invariant:** reading changes nothing; only `prune` appends, one entry, and drops texts with it.
+**Invariant:** reading changes no tape; only `prune` appends, one entry, and drops texts with it. A run that was put
+aside and fits is released.
 """
 
 from steersman.runtime.audit.anchoring import anchor, kept_anchors, known_runs, lost_runs

@@ -20,6 +20,7 @@ class Verdict(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     anchored: bool = False
     unseen: tuple[str, ...] = ()
+    released: bool = False  # it was put aside, and no longer is
 
 
 class Findings:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.contracts.config import Config
 from steersman.errors import UserError
@@ -35,8 +36,9 @@ UNANCHORED = (
 
 
 def audited(world: World, run: str) -> Verdict:
-    """The verdict on a run, with every anchor that the project keeps."""
-    return verify(world.journal, world.machines, run, kept_anchors(world, run))
+    """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
+    verdict = verify(world.journal, world.machines, run, kept_anchors(world, run))
+    return replace(verdict, released=True) if verdict.ok and world.journal.release(run) else verdict
 
 
 def missing(world: World, run: str) -> Verdict:
