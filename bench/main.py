@@ -29,6 +29,10 @@ def arguments() -> argparse.Namespace:
 def sizes(asked: argparse.Namespace) -> Sizes:
     chosen = QUICK if asked.quick else FULL
     what = chosen.what if len(asked.only) == len(SECTIONS) else f"{chosen.what}-{'-'.join(asked.only)}"
+    if len(asked.contenders) < len(names()):
+        what = f"{what}-of-{'-'.join(asked.contenders)}"
+    if asked.reps and asked.reps < chosen.reps:
+        what = f"{what}-{asked.reps}-reps"
     return replace(chosen, what=what, reps=asked.reps or chosen.reps)
 
 
@@ -57,7 +61,7 @@ def main() -> int:
         facts, results, {name: about["name"] for name, about in abouts.items()}, session.failures
     )
     print(text)
-    print(f"Kept in {report.write(facts, results, text, session.failures).name} and latest.md.")
+    print(f"Kept in {report.write(facts, results, text, session.failures).name}, the samples beside it.")
     return 1 if session.failures else 0
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 from contender import OWN
 from harness import Failure, Figures, Samples, Session
+from sizes import FULL
 from syncs import strace
 from thresholds import THRESHOLDS, Threshold
 
@@ -261,7 +262,7 @@ def render(facts: Figures, results: Results, names: dict[str, str], failures: li
 
 
 def write(facts: Figures, results: Results, text: str, failures: list[Failure]) -> Path:
-    """The samples under their date, and the tables as the latest."""
+    """The samples under their date, and the tables: of a full run as the latest, of any other beside its samples."""
     RESULTS.mkdir(exist_ok=True)
     verdicts = [
         asdict(verdict.threshold) | {"value": verdict.value, "word": verdict.word}
@@ -271,5 +272,6 @@ def write(facts: Figures, results: Results, text: str, failures: list[Failure]) 
     kept["failures"] = [asdict(failure) for failure in failures]
     path = RESULTS / f"{facts['date'][:10]}-{facts['sizes']['what']}.json"
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    (RESULTS / "latest.md").write_text(text)
-    return path
+    page = RESULTS / "latest.md" if facts["sizes"]["what"] == FULL.what else path.with_suffix(".md")
+    page.write_text(text)
+    return page
