@@ -31,6 +31,7 @@ from steersman.runtime.audit import (
     tape,
     verify,
 )
+from steersman.runtime.audit.gates import NOT_ON_TAPE
 from steersman.runtime.audit.verifying import UNANCHORED
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.start import Order, fork
@@ -158,6 +159,12 @@ async def _asking(bridge):
         ("UPDATE gate SET body=json_set(body, '$.shown', json('{\"a\":1}'))", "tape gives: shown"),
         ("UPDATE gate SET id=id||'9', body=json_set(body, '$.id', 'g')", "which is not open on tape"),
         ("UPDATE gate SET body='{'", "a gate row cannot be read"),
+        ("UPDATE gate SET body=json_set(body, '$.job', 'budget')", "tape gives: job"),
+        ("UPDATE gate SET id=id||'9'", "is not found under its name"),
+        (
+            "INSERT INTO inbox SELECT 99, run, 'answer', json_object('gate', id, 'choice', 'approve'), 1, NULL FROM gate",
+            "is waiting in the inbox, but its row has none",
+        ),
     ],
 )
 def test_gate_rows(asked, sql, words):
@@ -172,9 +179,59 @@ def test_gate_rows(asked, sql, words):
 def test_answered_gate(asked):
     """An answer that was sent and is not taken yet fits."""
     world, run = asked
+    assert audited(world, run).waiting == ()
     gate = world.journal.gates(run)[0]
     world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
+    verdict = audited(world, run)
+    assert verdict.ok
+    told = f"{gate.choices[0]} by ann, not yet on tape, so no anchor speaks for it"
+    assert verdict.waiting == (told,)
+
+
+def test_waiting_rows(asked):
+    """Whatever waits in the inbox is told, in whoever's name it came; an item that makes no sense is no crash."""
+    world, run = asked
+    world.journal.post(run, "abort", {"person": "Mallory"}, 1)
+    world.journal.post(run, "event", {"event": "task_followup_received"}, 1)
+    world.journal.post(run, "answer", {"gate": [run], "choice": {"a": 1}, "person": 7}, 1)
+    verdict = audited(world, run)
+    assert verdict.ok
+    assert [w.removesuffix(f", {NOT_ON_TAPE}") for w in verdict.waiting] == [
+        "abort by Mallory",
+        "task_followup_received by nobody who is named",
+        "{'a': 1} by 7",
+    ]
+
+
+def test_answered_while_read(asked, monkeypatch):
+    """An answer that arrives between two looks is no finding."""
+    world, run = asked
+    gate = world.journal.gates(run)[0]
+    ask = world.journal.pending
+
+    def late(name):
+        world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
+        return ask(name)
+
+    monkeypatch.setattr(world.journal, "pending", late)
     assert audited(world, run).ok
+
+
+def test_beyond(world, head):
+    """What no verdict can see is said with every verdict: the inbox, rows put aside, refusals that are only counted."""
+    said = " ".join(audited(world, head.run).beyond)
+    assert all(word in said for word in ("inbox", "put aside", "refusals", "rights of this account"))
+
+
+def test_released(world, head):
+    """A run that was put aside and fits is released, and the verdict says so once; one that does not fit stays."""
+    world.journal.quarantine(head.run, "forged")
+    assert audited(world, head.run).released
+    assert not audited(world, head.run).released
+    world.journal.quarantine(head.run, "deserved")
+    change(world, "DELETE FROM entry WHERE seq = 3")
+    assert not audited(world, head.run).released
+    assert world.journal.quarantined() == {head.run: "deserved"}
 
 
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────

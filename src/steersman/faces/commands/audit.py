@@ -85,6 +85,8 @@ def verify(deck: Deck, *, run: str | None) -> int:
     deck.tell(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _told(deck, verdict)
+    for beyond in dict.fromkeys(words for v in verdicts for words in v.beyond):
+        deck.say(f"cannot be seen in any run: {beyond}")
     return DONE if all(v.ok for v in verdicts) else STORE
 
 
@@ -122,6 +124,8 @@ def _told(deck: Deck, v: "Verdict") -> None:
         deck.say(f"run {v.run}: does not fit{where}", fg="red", bold=True)
     for problem in v.problems:
         deck.say(f"  {one_line(problem)}")
+    for sent in v.waiting:
+        deck.say(f"  waiting to be taken: {one_line(sent)}")
     for unseen in v.unseen:
         deck.say(f"  cannot be seen: {unseen}")
 

@@ -21,6 +21,8 @@ class Verdict(msgspec.Struct, frozen=True):
     anchored: bool = False
     unseen: tuple[str, ...] = ()
     released: bool = False  # it was put aside, and no longer is
+    waiting: tuple[str, ...] = ()  # what was sent to the run and is not on tape yet
+    beyond: tuple[str, ...] = ()  # what no verdict on any run can see, whatever its anchors say
 
 
 class Findings:

@@ -18,10 +18,10 @@ from steersman.kernel.replay import Bad, Row, applied, chain
 from steersman.kernel.snapshot import Snapshot, state_hash
 from steersman.kernel.tape import Entry, read
 from steersman.ports.anchors import Kept
-from steersman.ports.journal import UNFINISHED, BudgetRow, Head, Journal
+from steersman.ports.journal import UNFINISHED, BudgetRow, Gate, Head, Journal
 from steersman.runtime.audit.anchoring import Vouched, kept_anchors
 from steersman.runtime.audit.budgets import Spent, compare_budget
-from steersman.runtime.audit.gates import compare_gates
+from steersman.runtime.audit.gates import compare_gates, waiting
 from steersman.runtime.audit.heads import compare_head
 from steersman.runtime.audit.texts import Texts
 from steersman.runtime.audit.verdict import Findings, Verdict
@@ -32,6 +32,12 @@ TRIES = 3  # a run that moves while it is read may look torn once
 UNANCHORED = (
     "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
     "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
+)
+BEYOND = (
+    "an answer, an event or an abort that somebody with the rights of this account has put into the inbox: until it is taken it is told as waiting, once taken it is on tape under the name it gave",
+    "rows of the inbox that are taken, and what they were answered: the tape says what came of them",
+    "a run put aside by hand: the row is dropped when the run fits",
+    "refusals beyond those on tape: they are only counted",
 )
 
 
@@ -70,6 +76,7 @@ class _Audit:
         self.first = ("", 0)  # title and time of the creation
         self.pruned = False
         self.moved = False
+        self.waiting: tuple[str, ...] = ()  # sent, and not taken yet
         self.at_head: Snapshot | None = None
         self._row: Row = (0, b"", "")
         self._prev = ""
@@ -112,6 +119,8 @@ class _Audit:
             self.found.problems(),
             known is not None,
             (*unseen, *self.found.unseen),
+            waiting=self.waiting,
+            beyond=BEYOND,
         )
 
     # ── the entries ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,15 +223,16 @@ class _Audit:
         rows = self._budget(self.run)
         of_children = [self._budget(c.run) for c in children]
         now = self.found.read("the head row", lambda: self.journal.head(self.run))  # after what moves with it
-        self.moved = now != head or children != self._children()
+        self.moved = now != head or children != self._children() or self._answered(gates)
         if self.moved:
             self.found.unseen.append("whether its gates and budget fit: it moved on while it was read")
         else:
             if gates is not None and said is not None:
-                compare_gates(last, gates, said, self.found)
+                compare_gates(last, gates, said, self.found, self.journal.gate)
             idle = not last.items and all(c.status not in UNFINISHED for c in children)
             bound = self._limits(last, bool(children))
             compare_budget(rows, self.spent, of_children, bound, idle=idle, found=self.found)
+        self.waiting = self.found.read("an inbox row", lambda: waiting(said or ())) or ()
         if head is not None:
             self._head(head, last)
         else:
@@ -236,6 +246,12 @@ class _Audit:
             if last.root == self.run:
                 self.texts.rest()
             self.texts.settle(bool(self.texts.missing) and self._pruned(last.root))
+
+    def _answered(self, gates: list[Gate] | None) -> bool:
+        """Whether somebody has answered between the look at the gates and that at the inbox."""
+        return gates is not None and gates != self.found.read(
+            "a gate row", lambda: self.journal.gates(self.run)
+        )
 
     def _children(self) -> list[Head]:
         return self.found.read("a head row", lambda: self.journal.children(self.run)) or []
