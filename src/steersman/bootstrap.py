@@ -78,7 +78,7 @@ def load_config(start: "Path") -> Any:
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults; scripts from the top."""
     from steersman.adapters.config import load_config as load
 
-    loaded = load(start)
+    loaded = load(start, {role for m in machines().values() for role in m.roles})
     if loaded.path is None or loaded.path.parent == repository(start):
         return loaded
     from msgspec.structs import replace
@@ -156,10 +156,11 @@ def _named_secrets(project: str) -> tuple[str, ...]:
     """Variables that steersman.toml calls secret, also for runs that began before it did."""
     from pathlib import Path
 
+    from steersman.adapters.config import load_config as load
     from steersman.errors import SteersmanError
 
     try:
-        names: tuple[str, ...] = load_config(Path(project)).config.redact.env
+        names: tuple[str, ...] = load(Path(project)).config.redact.env
     except (SteersmanError, OSError):  # a broken file is told where it is needed
         return ()
     return names
@@ -167,11 +168,12 @@ def _named_secrets(project: str) -> tuple[str, ...]:
 
 def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
     from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
+    from steersman.adapters.config import load_config as load
 
     return {
         "file": FileAnchors(state),
         "git": GitAnchors(state, project),
-        "command": CommandAnchors(state, lambda: load_config(project).config.audit.anchor, project),
+        "command": CommandAnchors(state, lambda: load(project).config.audit.anchor, project),
     }
 
 

@@ -308,3 +308,20 @@ def test_render_least():
     )
     assert tomllib.loads(on)["budget"]["usd"] == 8
     assert parse_config(on, "x").unattended.on_limit == "wait"
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('[roles.coder]\nagent = "scritped"\nscript = "x.yaml"', "roles.coder.agent: 'scritped' is no agent; did you mean `scripted`?"),
+        ('[roles.coder]\nagent = "scripted"\nscript = "x.yaml"\nroles = 5', "roles.coder.roles: is nothing the scripted agent takes"),
+        ('[roles.cook]\nagent = "claude"', "roles.cook: is a role that no machine has; there are coder, tester"),
+        ('[roles.codr]\nagent = "claude"', "roles.codr: is a role that no machine has; did you mean `coder`?"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_role_is_named_where_it_is(table, told):
+    """Neither a wrong agent, nor an option nobody takes, nor a role nobody has passes or is blamed on another field."""
+    with pytest.raises(UserError) as caught:
+        parse_config(f"version = 1\n{table}\n", "x", ("coder", "tester"))
+    assert told in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 2

@@ -208,3 +208,26 @@ def test_the_machine_is_published_as_it_is_executed(project: Project) -> None:
     assert told["cases"] > 1000
     assert told["findings"] == []
     assert "roundtable" in project.call("machine", "list").out
+
+
+def test_where_no_run_can_start_it_is_said_and_nothing_is_left(project: Project) -> None:
+    """Outside a repository, in a bare one and in a damaged one: `init` says so, `run` leaves no store behind."""
+    for name, words in (
+        ("plain", None),
+        ("bare", ("init", "-q", "--bare", ".")),
+        ("damaged", ("init", "-q", ".")),
+    ):
+        place = project.place / name
+        place.mkdir()
+        if words:
+            subprocess.run(["git", *words], cwd=place, env=project.env, check=True)
+        if name == "damaged":
+            (place / ".git" / "HEAD").write_text("junk")
+        here = ("--project", str(place))
+        said = project.call("init", *here, "--json")
+        assert (said.code, bool(said.json()["problem"])) == (0, True), said
+        assert ("no whole repository" in said.err) == (name == "damaged"), said
+        assert ("git init" in said.err) == (name == "plain"), said
+        assert project.call("run", "x", *here).code == 2
+        assert "nothing has been run here yet" in project.call("runs", *here).out
+    assert not list((project.place / "state").glob("**/store.db"))

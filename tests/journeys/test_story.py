@@ -285,3 +285,28 @@ def test_nobody_to_ask_is_told_to_programs_in_json(project: Project) -> None:
             cwd=project.repo, env=project.env, input=answer, capture_output=True, check=False, timeout=60,
         )  # fmt: skip
         assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (code, code), done
+
+
+def test_a_gate_that_is_not_there_and_a_choice_it_does_not_offer(project: Project) -> None:
+    """A wrong gate is answered with the one that waits; a choice with those that are offered."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    (gate,) = project.call("gates", "--json").json()
+    said = project.call("approve", f"{run}:99:1")
+    assert (said.code, f"run {run} has no gate {run}:99:1: it asks at {gate['id']}" in said.err) == (
+        2,
+        True,
+    ), said
+    for words in (("raise", "--tokens", "5"), ("raise",)):
+        said = project.call("answer", run, *words)
+        assert (said.code, "offers approve | rework | reject, not raise" in said.err) == (2, True), said
+
+
+def test_a_run_that_nobody_drives_is_said_to_be_one(project: Project) -> None:
+    """A run that was let go of in the middle of its work is listed and shown with the command that drives it on."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    new = project.call("fork", run, "--at", "3", "--hold", "--json").json()["run"]
+    assert f"nobody drives {new}: steersman resume {new}" in project.call("runs").out
+    assert f"nobody drives {run}" not in project.call("runs").out
+    assert {r["run"]: r["idle"] for r in project.call("runs", "--json").json()} == {run: False, new: True}
+    assert f"nobody drives it: steersman resume {new}" in project.call("show", new).out
+    assert project.call("show", new, "--json").json()["driven_by"] is None

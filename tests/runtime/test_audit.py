@@ -177,7 +177,7 @@ def test_gate_rows(asked, sql, words):
 
 
 def test_answered_gate(asked):
-    """An answer that was sent and is not taken yet fits."""
+    """An answer that was sent and is not taken yet fits, and is told: a forged one would look the same."""
     world, run = asked
     assert audited(world, run).waiting == ()
     gate = world.journal.gates(run)[0]
@@ -257,7 +257,7 @@ def paid(world):
         ("UPDATE budget SET bound=51 WHERE name='turns'", "has limit 51, the tape gives 50"),
         ("UPDATE budget SET bound=NULL WHERE name='turns'", "has limit None, the tape gives 50"),
         ("UPDATE budget SET bound=9 WHERE name='ms'", "has limit 9, the tape gives None"),
-        ("UPDATE budget SET spent='x' WHERE name='turns'", "turns says 'x' spent"),
+        ("UPDATE budget SET spent='x' WHERE name='turns'", "its row in budget cannot be read: spent is text"),
     ],
 )
 def test_budget_rows(paid, sql, words):

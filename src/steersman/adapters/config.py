@@ -8,7 +8,7 @@ import datetime as dt
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import ROUND_CEILING, Decimal, InvalidOperation, localcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,10 +44,12 @@ class LoadedConfig(NamedTuple):
     digest: str
 
 
-def load_config(start: Path) -> LoadedConfig:
-    """The configuration for a directory: from the nearest file up to the top of the repository, or the defaults."""
+def load_config(start: Path, roles: Collection[str] = ()) -> LoadedConfig:
+    """The configuration for a directory: from the nearest file up to the top of the repository, or the defaults.
+
+    `roles` are those there are; with none given, any name will do."""
     path = find_config(start)
-    config = Config() if path is None else read_config(path)
+    config = Config() if path is None else read_config(path, roles)
     return LoadedConfig(config, path, digest_of(config))
 
 
@@ -59,7 +61,7 @@ def find_config(start: Path) -> Path | None:
     return next((f / FILE_NAME for f in above[: top + 1] if (f / FILE_NAME).is_file()), None)
 
 
-def read_config(path: Path) -> Config:
+def read_config(path: Path, roles: Collection[str] = ()) -> Config:
     """The configuration in a file; a UserError lists all its problems."""
     try:
         with path.open("rb") as file:
@@ -73,10 +75,10 @@ def read_config(path: Path) -> Config:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from None
-    return parse_config(text, str(path))
+    return parse_config(text, str(path), roles)
 
 
-def parse_config(text: str, name: str) -> Config:
+def parse_config(text: str, name: str, roles: Collection[str] = ()) -> Config:
     """The configuration in a text; `name` is the file's name for messages."""
     _short_lines(text, name)
     written = _toml(text, name)
@@ -87,6 +89,7 @@ def parse_config(text: str, name: str) -> Config:
     if found or not _fits(value):
         found += [p for p in problems_of(_without_amounts(value), config_schema()) if p.path not in seen]
     found += _near_misses(value) if found else _joined(value)
+    found += _unplayed(value, roles)
     if found:
         raise refused(name, text, found)
     return msgspec.convert(_contract_form(value), Config)
@@ -267,13 +270,8 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
     talkers = _table(value, ("chat", "agents"))
     for place, table in ((("roles",), value.get("roles", {})), (("chat", "agents"), talkers)):
         for name, role in table.items():
-            if (role["agent"] == "scripted") != ("script" in role):
-                wrong = (
-                    "is missing: the scripted agent needs one"
-                    if "script" not in role
-                    else 'needs agent = "scripted"'
-                )
-                found.append(Problem((*place, name, "script"), wrong))
+            found += (Problem((*place, name, field), wrong) for field, wrong in _script(role))
+    found += _surplus(value.get("roles", {}))
     found += _names(talkers, _table(value, ("chat",)).get("host"))
     argvs: list[tuple[tuple[str | int, ...], list[str]]] = [
         (("checks", name), argv) for name, argv in value.get("checks", {}).items()
@@ -288,6 +286,36 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
         if path.startswith(("/", "~")) or ".." in path.split("/"):
             found.append(Problem(("worktree", "include", n), "leaves the repository"))
     return found
+
+
+def _script(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The scripted agent has a script; no other agent has one."""
+    agent = role["agent"]
+    if agent == "scripted":
+        if "script" not in role:
+            yield "script", "is missing: the scripted agent needs one"
+    elif "script" in role:
+        if difflib.get_close_matches(agent, ["scripted"], 1, 0.7):
+            yield "agent", f"{clip(agent, 40)!r} is no agent; did you mean `scripted`?"
+        else:
+            yield "script", 'needs agent = "scripted"'
+
+
+def _surplus(roles: dict[str, Any]) -> Iterator[Problem]:
+    """Agents refuse options that they do not have when they are made; the scripted one has none."""
+    for name, role in roles.items():
+        if role["agent"] == "scripted":
+            wrong = (key for key in role if key not in _ROLE_FIELDS)
+            yield from (Problem(("roles", name, key), "is nothing the scripted agent takes") for key in wrong)
+
+
+def _unplayed(value: dict[str, Any], roles: Collection[str]) -> Iterator[Problem]:
+    """A role that no machine has is nobody's."""
+    for name in _table(value, ("roles",)) if roles else ():
+        if name not in roles:
+            near = difflib.get_close_matches(name, roles, 1, 0.6)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(roles))}"
+            yield Problem(("roles", name), f"is a role that no machine has; {hint}")
 
 
 def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:

@@ -257,6 +257,8 @@ def _young(path: Path) -> Path:
 def _no_repository(place: Path, said: str) -> str:
     if "dubious ownership" in said:
         return f"{place} belongs to somebody else; run `git config --global --add safe.directory {place}` if you trust it"
+    if (place / ".git").exists() and "not a git repository" in said:
+        return f"{place / '.git'} is there, but it is no whole repository: look at its HEAD, refs and objects, restore it from a backup or clone it again"
     if "not a git repository" not in said:
         return f"git cannot use the repository in {place}: {said.strip()[:500]}; mend that first"
     return (

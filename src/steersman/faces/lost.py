@@ -22,7 +22,7 @@ def lost(deck: "Deck") -> list[str]:
         return lost_runs(world, lambda _run: False) if world is not None else []
     journal = deck.journal
     world = deck.helm.open_world(deck.project, journal=journal)
-    return lost_runs(world, lambda run: journal.head(run) is not None)
+    return lost_runs(world, lambda run: journal.matching(run)[:1] == [run])
 
 
 def hint(deck: "Deck", runs: list[str]) -> str:

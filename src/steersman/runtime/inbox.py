@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from steersman.errors import OverBudget
+from steersman.errors import OverBudget, StoreBroken
 from steersman.judges.text import clip, printable
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import Meta, overridden
@@ -31,8 +31,22 @@ async def take(moves: Moves) -> None:
                 break  # it took another one before itself: look again
 
 
+def unfit(posted: Posted) -> str:
+    """What an item lacks to be one of its kind, or nothing: only a hand in the store leaves it out."""
+    words = {"person", "reason", *WORDS.get(posted.kind, ())}
+    wrong = sorted(w for w in words & posted.body.keys() if not isinstance(posted.body[w], str))
+    missing = sorted(set(NEEDED.get(posted.kind, ())) - posted.body.keys())
+    told = [*(f"{w} is no text" for w in wrong), *(f"{w} is missing" for w in missing)]
+    return f"item {posted.id} of its inbox cannot be read: {', '.join(told)}" if told else ""
+
+
 async def take_one(moves: Moves, posted: Posted) -> bool:
     """Takes one; False when an answer that came after it had to be taken first."""
+    why = unfit(posted)
+    if why:
+        raise StoreBroken(
+            f"run {posted.run}: {why}; the other runs go on: see `steersman audit verify {posted.run}`"
+        )
     if moves.live.payloads.gone:
         await _refuse(moves, posted, _meta(moves, posted), posted.body.get("event", posted.kind), PRUNED)
     elif posted.body.get("inside"):
@@ -196,6 +210,8 @@ async def _unknown(moves: Moves, posted: Posted) -> None:
     await _refuse(moves, posted, _meta(moves, posted), kind, f"this steersman does not know {kind!r}")
 
 
+WORDS = {"event": ("event",), "answer": ("gate", "digest", "choice"), "child": ("item",), "override": ("to",)}
+NEEDED = {**WORDS, "child": ("item", "ended")}
 KINDS: dict[str, Any] = {
     "event": _event,
     "answer": _answer,

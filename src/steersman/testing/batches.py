@@ -67,7 +67,7 @@ def everything() -> Batch:
         snapshot=b"snapshot",
         payloads=(("p-1", b"text"),),
         gates=(gate(),),
-        definition=("d1", b"table"),
+        definition=("d1", b'{"name":"table"}'),
         key=b"k" * 32,
         spends=(Spend(RUN, "turns", limit=10), Spend(RUN, "turns", reserved=1, bound=True)),
         posts=(("other", "child", {"item": "x"}),),

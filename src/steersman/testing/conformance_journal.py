@@ -42,7 +42,7 @@ class JournalConformance:
         assert list(journal.rows(RUN)) == list(given.entries)
         assert journal.snapshot(RUN) == (1, b"snapshot")
         assert (journal.payload(RUN, "p-1"), list(journal.payload_refs(RUN))) == (b"text", ["p-1"])
-        assert (journal.key(RUN), journal.definition("d1")) == (b"k" * 32, b"table")
+        assert (journal.key(RUN), journal.definition("d1")) == (b"k" * 32, b'{"name":"table"}')
         assert journal.gates() == journal.gates(RUN) == [gate()] == [journal.gate(gate().id)]
         assert journal.budget(RUN) == [BudgetRow("turns", 0, 1, 10)]
         (posted,) = journal.pending("other")
@@ -352,9 +352,9 @@ class JournalConformance:
 
     def test_definition_and_key_are_kept_once(self, journal: Journal) -> None:
         """The first definition of a digest and the first key of a tree stay."""
-        journal.append(batch(definition=("d1", b"one"), key=b"1" * 32))
-        journal.append(batch(seq=2, definition=("d1", b"two"), key=b"2" * 32))
-        assert (journal.definition("d1"), journal.key(RUN)) == (b"one", b"1" * 32)
+        journal.append(batch(definition=("d1", b'{"n":1}'), key=b"1" * 32))
+        journal.append(batch(seq=2, definition=("d1", b'{"n":2}'), key=b"2" * 32))
+        assert (journal.definition("d1"), journal.key(RUN)) == (b'{"n":1}', b"1" * 32)
 
     # ── listing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

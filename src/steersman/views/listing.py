@@ -8,6 +8,12 @@ from steersman.views.moments import span
 
 COLUMNS = ("RUN", "STATUS", "STATE", "OUTCOME", "AGE", "TASK")
 TITLE = 60
+UNREADABLE = "its row in head cannot be read"
+
+
+def put_aside(heads: Iterable[Head], quarantined: dict[str, str]) -> dict[str, str]:
+    """Every run that is broken, and why: those that the store has put aside, and those whose own row does not fit."""
+    return {h.run: UNREADABLE for h in heads if h.status == "broken"} | quarantined
 
 
 def listing(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str]:
@@ -19,7 +25,14 @@ def listing(heads: Iterable[Head], broken: dict[str, str], now: int) -> list[str
 
 def _row(h: Head, broken: dict[str, str], now: int) -> tuple[str, ...]:
     status = "broken" if h.run in broken else h.status
-    return (h.run, status, h.state, h.outcome or "–", span(now - h.at), clip(one_line(h.title), TITLE))
+    return (
+        h.run,
+        status,
+        h.state,
+        h.outcome or "–",
+        span(now - h.at) if h.status != "broken" else "–",
+        clip(one_line(h.title), TITLE),
+    )
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

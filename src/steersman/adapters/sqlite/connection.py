@@ -14,7 +14,15 @@ from steersman.errors import JournalError, StoreBroken, StoreFull
 
 APPLICATION = 0x57EE5
 SCHEMA = 3
+RESTORE = "restore it from a backup, together with its -wal, or move it away to begin anew"
 SMALLEST = 512  # bytes: no database has a smaller page
+# What each version of the schema has brought.
+TABLES = {
+    1: {"head", "entry", "snapshot", "payload", "payload_key", "definition", "inbox", "gate", "budget"},
+    2: {"quarantine"},
+    3: {"chat_thread", "chat_message", "chat_ask"},
+}
+LEAST = 64 * 1024  # bytes: where less is free, a write that failed found no room
 PAGES = 1_000  # in the WAL before it is written back
 # The WAL is grown once and then recycled: a commit's sync has no metadata to write.
 GROWN = (PAGES + 200) * 4_120
@@ -150,9 +158,10 @@ def _migrate(db: apsw.Connection, path: str) -> None:
 
 def _version(db: apsw.Connection, path: str) -> int:
     """The schema's version; a StoreBroken for a file that is not ours to touch."""
-    sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version, pragma_application_id"
-    version, application, tables = db.execute(sql).fetchone()
-    if application != APPLICATION and (application or version or tables):
+    sql = "SELECT user_version, application_id, (SELECT group_concat(name) FROM sqlite_schema WHERE type='table') FROM pragma_user_version, pragma_application_id"
+    version, application, names = db.execute(sql).fetchone()
+    tables = set((names or "").split(","))
+    if application != APPLICATION and (application or version or names):
         raise StoreBroken(
             f"{path} is a database, but not one of steersman's: move it away or choose another state directory"
         )
@@ -160,6 +169,11 @@ def _version(db: apsw.Connection, path: str) -> int:
         raise StoreBroken(
             f"{path} was written by a newer steersman (schema {version}, this one knows {SCHEMA}): upgrade steersman"
         )
+    for step, brought in TABLES.items():
+        wrong = brought - tables if step <= version else brought & tables
+        if wrong:
+            told = f"says schema {version}, but {', '.join(sorted(wrong))} {'is missing' if step <= version else 'is there'}"
+            raise StoreBroken(f"{path} {told}: {RESTORE}")
     return int(version)
 
 
@@ -215,6 +229,10 @@ def in_our_words(path: str, error: BaseException) -> JournalError | None:
             return StoreBroken(
                 f"{path} cannot be read ({error}): run `steersman doctor`, or restore it from a backup"
             )
+        case apsw.SQLError():
+            return StoreBroken(f"{path} does not hold the tables it should ({error}): {RESTORE}")
+        case UnicodeDecodeError():
+            return StoreBroken(f"{path} holds text that is none ({error}): {RESTORE}")
         case apsw.FullError():
             return StoreFull(_full(path))
         case (
@@ -228,7 +246,7 @@ def in_our_words(path: str, error: BaseException) -> JournalError | None:
                 f"{path} cannot be written ({error}): check who owns it and whether the disk is read-only"
             )
         case apsw.IOError() | OSError():
-            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or _no_room(path):
                 return StoreFull(_full(path))
             return StoreFull(
                 f"{path}: the disk failed ({error}); steersman writes no more: check the disk, then `steersman resume`"
@@ -243,6 +261,15 @@ def in_our_words(path: str, error: BaseException) -> JournalError | None:
 
 def _full(path: str) -> str:
     return f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept"
+
+
+def _no_room(path: str) -> bool:
+    """Whether the disk is full: SQLite calls it a failed disk when the file that it shares with others cannot grow."""
+    try:
+        disk = os.statvfs(os.path.dirname(path) or ".")
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < LEAST
 
 
 def identity(path: str) -> tuple[int, int]:

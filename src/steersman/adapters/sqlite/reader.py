@@ -2,12 +2,12 @@
 
 import os
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
-import msgspec
 
+from steersman.adapters.sqlite import rows as decode
 from steersman.adapters.sqlite.connection import open_store, told
 from steersman.adapters.sqlite.turns import patient
 from steersman.errors import StoreBroken
@@ -16,9 +16,7 @@ from steersman.ports.journal import BudgetRow, Gate, Head, Posted
 if TYPE_CHECKING:
     from pathlib import Path
 
-_read = msgspec.json.decode
-
-COLUMNS = "run, root, parent, machine, definition, title, state, status, outcome, seq, hash, epoch, created, at, due"
+T = TypeVar("T")
 PAGE = 500  # rows of a long list that are read at once
 OPEN = "status IN ('working', 'waiting for you', 'waiting until')"
 
@@ -41,30 +39,31 @@ class SqliteReader:
         return self._reads
 
     def pending(self, run: str) -> list[Posted]:
-        sql = "SELECT id, run, kind, body, at FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
-        return [Posted(i, r, k, _read(b), at) for i, r, k, b, at in self._query(sql, (run,))]
+        rest = "FROM inbox WHERE run=? AND verdict IS NULL ORDER BY id"
+        return self._rows(decode.INBOX, rest, (run,), decode.posted)
 
     def verdict(self, posted: int) -> dict[str, Any] | None:
         rows = self._query("SELECT verdict FROM inbox WHERE id=?", (posted,))
-        return _read(rows[0][0]) if rows and rows[0][0] is not None else None
+        return decode.verdict(posted, rows[0][0]) if rows and rows[0][0] is not None else None
 
     def gates(self, run: str | None = None) -> list[Gate]:
-        where, values = ("WHERE run=?", (run,)) if run else ("", ())
-        sql = f"SELECT body, digest, answer, person FROM gate {where} ORDER BY id"  # noqa: S608  two constants
-        return [_gate(*row) for row in self._query(sql, values)]
+        if run:
+            return self._rows(decode.GATE, "FROM gate WHERE run=? ORDER BY id", (run,), decode.gate)
+        found = self._rows(decode.GATE, "FROM gate ORDER BY id", (), _attempted(decode.gate))
+        return [g for g in found if isinstance(g, Gate)]
 
     def gate(self, gate: str) -> Gate | None:
-        rows = self._query("SELECT body, digest, answer, person FROM gate WHERE id=?", (gate,))
-        return _gate(*rows[0]) if rows else None
+        rows = self._rows(decode.GATE, "FROM gate WHERE id=?", (gate,), decode.gate)
+        return rows[0] if rows else None
 
     def head(self, run: str) -> Head | None:
-        rows = self._query(f"SELECT {COLUMNS} FROM head WHERE run=?", (run,))  # noqa: S608  a constant
-        return _head(rows[0]) if rows else None
+        rows = self._rows(decode.HEAD, "FROM head WHERE run=?", (run,), decode.head)
+        return rows[0] if rows else None
 
     def heads(self, *, unfinished: bool = False, limit: int = 1000) -> list[Head]:
         where = f"WHERE {OPEN}" if unfinished else ""
-        sql = f"SELECT {COLUMNS} FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"  # noqa: S608  constants
-        return self._heads(sql, (limit,))
+        rest = f"FROM head {where} ORDER BY created DESC, run DESC LIMIT ?"
+        return self._rows(decode.HEAD, rest, (limit,), decode.listed)
 
     def matching(self, prefix: str) -> list[str]:
         sql = "SELECT run FROM head WHERE run >= ? AND run < ? ORDER BY run LIMIT 20"
@@ -75,16 +74,15 @@ class SqliteReader:
         return [str(row[0]) for row in self._query(sql)]
 
     def children(self, run: str) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE parent=? ORDER BY created, run"  # noqa: S608  a constant
-        return self._heads(sql, (run,)) if run else []
+        rest = "FROM head WHERE parent=? ORDER BY created, run"
+        return self._rows(decode.HEAD, rest, (run,), decode.head) if run else []
 
     def tree(self, root: str) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE root=? ORDER BY created, run"  # noqa: S608  a constant
-        return self._heads(sql, (root,))
+        return self._rows(decode.HEAD, "FROM head WHERE root=? ORDER BY created, run", (root,), decode.head)
 
     def due(self, now: int) -> list[Head]:
-        sql = f"SELECT {COLUMNS} FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due, run LIMIT 1000"  # noqa: S608  a constant
-        return self._heads(sql, (now,))
+        rest = "FROM head WHERE due IS NOT NULL AND due <= ? ORDER BY due, run LIMIT 1000"
+        return [h for h in self._rows(decode.HEAD, rest, (now,), decode.listed) if h.due is not None]
 
     def rows(self, run: str, after: int = 0) -> Iterator[tuple[int, bytes, str]]:
         sql = "SELECT seq, body, hash FROM entry WHERE run=? AND seq>? ORDER BY seq LIMIT ?"
@@ -123,19 +121,25 @@ class SqliteReader:
 
     def key(self, root: str) -> bytes | None:
         rows = self._query("SELECT key FROM payload_key WHERE root=?", (root,))
-        return rows[0][0] if rows else None
+        return decode.binary("payload_key", root, rows[0][0]) if rows else None
 
     def definition(self, digest: str) -> bytes | None:
         rows = self._query("SELECT body FROM definition WHERE digest=?", (digest,))
-        return rows[0][0] if rows else None
+        return decode.document("definition", digest, rows[0][0]) if rows else None
 
     def budget(self, run: str) -> list[BudgetRow]:
-        sql = "SELECT name, spent, reserved, bound FROM budget WHERE run=? ORDER BY name"
-        return [BudgetRow(*row) for row in self._query(sql, (run,))]
+        return self._rows(decode.BUDGET, "FROM budget WHERE run=? ORDER BY name", (run,), decode.budget)
 
-    def _heads(self, sql: str, values: tuple[Any, ...]) -> list[Head]:
+    def _rows(
+        self, columns: decode.Columns, rest: str, values: tuple[Any, ...], read: Callable[[decode.Row], T]
+    ) -> list[T]:
         with self._lock, told(self.path):  # each row is gone when the next one comes: nothing to collect
-            return [_head(row) for row in self._reader.execute(sql, values)]
+            try:
+                sql = f"SELECT {decode.names(columns)} {rest}"
+                return [read(row) for row in self._reader.execute(sql, values)]
+            except UnicodeDecodeError:
+                sql = f"SELECT {decode.undecoded(columns)} {rest}"
+                return [read(decode.decoded(columns, row)) for row in self._reader.execute(sql, values)]
 
     def query(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Rows of tables that stand beside the tapes in the same file."""
@@ -152,7 +156,11 @@ class SqliteReader:
         return False
 
     def quarantined(self) -> dict[str, str]:
-        return dict(self._query("SELECT run, why FROM quarantine"))
+        """Runs that were put aside, and runs whose open questions or inbox cannot be read now."""
+        gates = self._rows(decode.GATE, "FROM gate", (), _attempted(decode.gate))
+        posts = self._rows(decode.INBOX, "FROM inbox WHERE verdict IS NULL", (), _attempted(decode.posted))
+        now = {row.run: row.why for row in (*gates, *posts) if isinstance(row, decode.RowBroken)}
+        return now | {str(run): str(why) for run, why in self._query("SELECT run, why FROM quarantine")}
 
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file itself; empty: nothing."""
@@ -173,47 +181,16 @@ class SqliteReader:
         return Path(self.path).parent / "payloads" / root / ref
 
 
-def _head(row: tuple[Any, ...]) -> Head:
-    (
-        run,
-        root,
-        parent,
-        machine,
-        definition,
-        title,
-        state,
-        status,
-        outcome,
-        seq,
-        hash_,
-        epoch,
-        created,
-        at,
-        due,
-    ) = row
-    hex_ = hash_.hex() if hash_.__class__ is bytes else repr(hash_)
-    return Head(
-        run,
-        root,
-        parent,
-        machine,
-        definition,
-        title,
-        state,
-        status,
-        outcome,
-        seq,
-        hex_,
-        epoch,
-        created,
-        at,
-        due,
-    )
+def _attempted(read: Callable[[decode.Row], T]) -> Callable[[decode.Row], T | decode.RowBroken]:
+    """The row, or what is wrong with it: one that cannot be read does not hide the others."""
 
+    def attempt(row: decode.Row) -> T | decode.RowBroken:
+        try:
+            return read(row)
+        except decode.RowBroken as error:
+            return error.with_traceback(None)
 
-def _gate(body: bytes, digest: str, answer: str, person: str) -> Gate:
-    """The columns count: an answer is held against them."""
-    return msgspec.structs.replace(_read(body, type=Gate), digest=digest, answer=answer, person=person)
+    return attempt
 
 
 def _hex(value: Any) -> str:

@@ -69,11 +69,13 @@ def reject(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
 def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str | None, **limits: Any) -> int:
     """Answer a gate with one of its own CHOICEs. A budget gate takes `raise`, with at least one new limit, or `stop`."""
     given = _limits(limits)
-    if choice == "raise" and not given:
-        raise UserError("raise what? give the new limit: --usd, --tokens, --turns or --hours")
-    if choice != "raise" and given:
-        raise UserError(f"limits go with `raise`, not with `{choice}`")
-    _higher(deck, open_gate(deck, gate).run, given)
+    found = open_gate(deck, gate)
+    if choice in found.choices:  # what a gate does not offer, it says itself
+        if choice == "raise" and not given:
+            raise UserError("raise what? give the new limit: --usd, --tokens, --turns or --hours")
+        if choice != "raise" and given:
+            raise UserError(f"limits go with `raise`, not with `{choice}`")
+        _higher(deck, found.run, given)
     return _answered(deck, gate, choice, digest, reason=reason, **({"limits": given} if given else {}))
 
 
@@ -89,7 +91,10 @@ def open_gate(deck: Deck, name: str) -> Gate:
         return meant[0]
     if meant:
         raise UserError(f"run {run} has several gates, name one: {', '.join(g.id for g in meant)}")
-    raise _LateError(f"{_last_word(deck, run, wanted)}: see `{deck.me} why {run}`")
+    told = _last_word(deck, run, wanted)
+    if told is None and waiting:
+        raise UserError(f"run {run} has no gate {wanted}: it asks at {', '.join(g.id for g in waiting)}")
+    raise _LateError(f"{told or f'run {run} asks nothing now'}: see `{deck.me} why {run}`")
 
 
 class _LateError(UserError):
@@ -98,7 +103,7 @@ class _LateError(UserError):
     exit_code = 4
 
 
-def _last_word(deck: Deck, run: str, wanted: str) -> str:
+def _last_word(deck: Deck, run: str, wanted: str) -> str | None:
     waits = next(
         (g for g in deck.bridge.world.journal.gates(run) if g.answer and wanted in (run, g.id)), None
     )
@@ -113,7 +118,7 @@ def _last_word(deck: Deck, run: str, wanted: str) -> str:
         if e.cause in asked:
             choice = e.data.get("choice", "") if isinstance(e.data, dict) else ""
             return f"gate {e.cause} was answered already: {person(e.actor)} has answered {choice} (entry {e.seq})"
-    return f"run {run} asks nothing now"
+    return None
 
 
 def _answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any) -> int:

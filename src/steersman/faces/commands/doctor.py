@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from steersman.errors import JournalError, SteersmanError
+from steersman.errors import JournalError, SteersmanError, StoreBroken
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
 from steersman.faces.lost import lost
+from steersman.ports.journal import Journal
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import span
 
@@ -180,7 +181,7 @@ def _store(deck: Deck) -> Iterator[Finding]:
     try:
         damage = deck.journal.integrity()  # type: ignore[attr-defined]  of the SQLite store
     except JournalError as error:
-        yield Finding("store", ok=False, told=str(error), fix="restore it from a backup", store=True)
+        yield Finding("store", ok=False, told=str(error), store=True)  # it names its own fix
         return
     fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
     yield Finding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
@@ -207,13 +208,13 @@ def _runs(deck: Deck) -> Iterator[Finding]:
         return
     try:
         journal = deck.journal
-        aside, now = journal.quarantined(), _now()
+        aside, now = _damaged(journal) | journal.quarantined(), _now()
         due = [h for h in journal.due(now) if not deck.helm.owner(deck.top, h.run)]
     except JournalError:
         return
     for run, why in aside.items():
         yield Finding(
-            f"run {run}", ok=False, told=f"put aside: {why}", fix=f"{deck.me} audit verify {run}", store=True
+            f"run {run}", ok=False, told=f"broken: {why}", fix=f"{deck.me} audit verify {run}", store=True
         )
     for head in due:
         late = span(now - (head.due or now))
@@ -223,6 +224,25 @@ def _runs(deck: Deck) -> Iterator[Finding]:
             told=f"{late} overdue and nobody drives it",
             fix=f"{deck.me} resume {head.run}",
         )
+
+
+def _damaged(journal: Journal) -> dict[str, str]:
+    """Runs of which a row beside the tape cannot be read; a tape itself is read by `audit verify`."""
+    from steersman.runtime.inbox import unfit
+
+    found = {}
+    for head in journal.heads(limit=100_000):
+        try:
+            journal.head(head.run)
+            journal.gates(head.run)
+            journal.budget(head.run)
+            journal.definition(head.definition)
+            why = next(filter(None, map(unfit, journal.pending(head.run))), "")
+        except StoreBroken as error:
+            why = str(error).removeprefix(f"run {head.run}: ")
+        if why:
+            found[head.run] = why
+    return found
 
 
 def _now() -> int:

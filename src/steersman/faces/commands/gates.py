@@ -37,11 +37,14 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
             for g in waiting
         ]
     )
+    for name, why in ({} if run else deck.bridge.world.journal.quarantined()).items():
+        deck.warn(f"run {name} is put aside: {why}: {deck.me} audit verify {name}", fg="red")
     if not waiting:
         deck.say("nothing waits for you")
+    titles = {h.run: h.title for h in deck.bridge.world.journal.heads(unfinished=True, limit=100_000)}
     for gate in waiting:
         text = reading(deck.bridge.live(gate.run)) if run else (lambda _: "")
-        deck.say(f"run {gate.run} · {deck.bridge.head(gate.run).title}", bold=True)
+        deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         for line in asked(gate, text, deck.me, full=full, not_isolated=open_[gate.run]):
             deck.say(line)
         deck.say()

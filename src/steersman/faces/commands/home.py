@@ -4,7 +4,7 @@ import time
 
 from steersman.faces.deck import Deck, verb
 from steersman.views.gates import question
-from steersman.views.listing import listing
+from steersman.views.listing import listing, put_aside
 
 LAST = 5
 
@@ -24,7 +24,9 @@ def home(deck: Deck) -> None:
     _list(deck, "can go on:", [f"{h.run}  {h.state}  {h.title}   {deck.me} resume {h.run}" for h in idle])
     _list(deck, "at work:", [f"{h.run}  {h.state}  {h.title}   {deck.me} watch {h.run}" for h in busy])
     last = [h for h in journal.heads(limit=50) if not h.parent][:LAST]
-    _list(deck, "last runs:", listing(last, journal.quarantined(), time.time_ns() // 1_000_000)[1:])
+    broken = put_aside([*heads, *last], journal.quarantined())
+    _list(deck, "broken:", [f"{run}  {why}   {deck.me} audit verify {run}" for run, why in broken.items()])
+    _list(deck, "last runs:", listing(last, broken, time.time_ns() // 1_000_000)[1:])
     deck.say(f'next: {deck.me} run "what to do" · {deck.me} runs · {deck.me} --help')
 
 

@@ -35,11 +35,19 @@ def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
     kept = {name: found[name] for name, r in proven.items() if r.exit_code is not None}
     roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
     _write(path, deck.helm.render_config(checks=kept, roles=roles))
-    deck.tell(
-        {"file": str(path), "checks": {n: _plain(found[n], r) for n, r in proven.items()}, "exit_code": DONE}
-    )
+    missing = _missing(deck)
+    checks = {n: _plain(found[n], r) for n, r in proven.items()}
+    deck.tell({"file": str(path), "checks": checks, "problem": missing, "exit_code": DONE})
     _tell(deck, path, proven, kept, roles)
+    if missing:
+        deck.warn(f"before a run can start: {missing}", fg="yellow")
     return DONE
+
+
+def _missing(deck: Deck) -> str | None:
+    """What a run needs of git and does not find here."""
+    world = deck.helm.open_world(deck.project, journal=None)
+    return world.workspace(deck.load_config().config).problem()
 
 
 def crew(deck: Deck) -> dict[str, dict[str, str]]:

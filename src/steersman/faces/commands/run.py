@@ -62,14 +62,14 @@ def run(
     order = Order(machine, task, deck.person, config, options)
     if unattended:
         ready_alone(deck, machine, config, options)
-    deck.new_bridge()
     _dirty(deck, config)
+    deck.new_bridge()
     return _detached(deck, order) if detach else _watched(deck, order)
 
 
 def _dirty(deck: Deck, config: Any) -> None:
-    """Uncommitted work is left alone, and said to be."""
-    workspace = deck.bridge.world.workspace(config)
+    """Uncommitted work is left alone, and said to be; where no run can start, no store is made."""
+    workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
     problem = workspace.problem()
     if problem:
         raise UserError(problem)

@@ -1,6 +1,7 @@
 """`steersman show`: everything about one run."""
 
 import click
+import msgspec
 
 from steersman.faces.deck import Deck, verb
 from steersman.views.screen import screen
@@ -19,9 +20,11 @@ def show(deck: Deck, *, run: str) -> None:
 
     found = deck.bridge.find(run)
     seen = picture(deck.bridge.world, found)
-    deck.tell(seen.status)
+    owner = deck.bridge.world.locks.owner(found)
+    deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner})
     for line in screen(seen.status, deck.bridge.world.clock.now(), deck.me):
         deck.say(line)
-    owner = deck.bridge.world.locks.owner(found)
     if owner:
         deck.say(f"\n{owner} drives it: {deck.me} watch {found}")
+    elif seen.status.status == "working":
+        deck.say(f"\nnobody drives it: {deck.me} resume {found}", fg="yellow")
