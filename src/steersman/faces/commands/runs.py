@@ -5,7 +5,7 @@ import time
 import click
 
 from steersman.faces.deck import Deck, verb
-from steersman.views.listing import listing, plain_head, put_aside
+from steersman.views.listing import listing, plain_head
 
 SHOWN = 20
 
@@ -32,15 +32,23 @@ def runs(deck: Deck, *, everything: bool, unfinished: bool, limit: int | None) -
     heads = journal.heads(unfinished=unfinished, limit=limit or (100_000 if everything else 10 * SHOWN))
     if not everything:
         heads = [h for h in heads if not h.parent][: limit or SHOWN]
-    broken = put_aside(heads, journal.quarantined())
+    broken = journal.quarantined()
     listed = {h.run for h in heads}
-    if any(journal.matching(run)[:1] != [run] for run in deck.helm.anchored(deck.top) - listed):
+    if any(journal.head(run) is None for run in deck.helm.anchored(deck.top) - listed):
         _lost(deck)
+    working = [h for h in heads if h.status == "working" and h.run not in broken]
+    alone = [h.run for h in working if not deck.helm.owner(deck.top, h.run)]
     if deck.as_json:
-        deck.tell([plain_head(h, broken) for h in heads])
+        deck.tell([{**plain_head(h, broken), "idle": h.run in alone} for h in heads])
+        return
+    if not heads:
+        told = "no run is unfinished" if unfinished else "nothing has been run here yet"
+        deck.say(f'{told}: start with `{deck.me} run "…"`')
         return
     for n, line in enumerate(listing(heads, broken, time.time_ns() // 1_000_000)):
         deck.say(line, bold=n == 0)
+    for run in alone:
+        deck.say(f"nobody drives {run}: {deck.me} resume {run}", fg="yellow")
 
 
 def _lost(deck: Deck) -> bool:
