@@ -23,16 +23,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/agents"), str(ROOT / "tests/agents/clis")]
 
 from matrix import CASES, Rig, request  # noqa: E402  the tests' own way to the CLIs
-from test_claude import Claude  # noqa: E402
-from test_codex import Codex  # noqa: E402
+from test_claude import Claude  # noqa: E402  after the path that finds them
+from test_codex import Codex  # noqa: E402  after the path that finds them
 
-from steersman.adapters.agents.headless import Invocation, environment  # noqa: E402
-from steersman.adapters.agents.home import call_home  # noqa: E402
-from steersman.adapters.sandbox import probe  # noqa: E402
-from steersman.adapters.scripted import ScriptedAgent  # noqa: E402
-from steersman.contracts.agent import AgentRequest  # noqa: E402
-from steersman.testing.models import KEY, ModelServer  # noqa: E402
-from steersman.testing.models.cases import say  # noqa: E402
+from steersman.adapters.agents.headless import Invocation, environment  # noqa: E402  after the path that finds them
+from steersman.adapters.agents.home import call_home  # noqa: E402  after the path that finds them
+from steersman.adapters.sandbox import probe  # noqa: E402  after the path that finds them
+from steersman.adapters.scripted import ScriptedAgent  # noqa: E402  after the path that finds them
+from steersman.contracts.agent import AgentRequest  # noqa: E402  after the path that finds them
+from steersman.testing.models import KEY, ModelServer  # noqa: E402  after the path that finds them
+from steersman.testing.models.cases import say  # noqa: E402  after the path that finds them
 
 MOST = 1.15  # times a direct call
 AT_ONCE, EACH, WITHIN = 16, 1.0, 1.2  # agents, seconds, seconds

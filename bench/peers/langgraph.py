@@ -211,7 +211,7 @@ def _copy(connection: sqlite3.Connection, runs: int, unfinished: int) -> None:
             ids,
         )
         for table in ("checkpoints", "writes"):
-            connection.execute(f"DELETE FROM {table} WHERE thread_id IN ('parked', 'done')")  # noqa: S608
+            connection.execute(f"DELETE FROM {table} WHERE thread_id IN ('parked', 'done')")  # noqa: S608  our own constants
 
 
 CONTENDER = LangGraph()

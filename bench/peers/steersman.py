@@ -411,7 +411,7 @@ class Steersman:
         from steersman.runtime.drive import Driver
 
         with _opened(folder) as journal:
-            yield Driver(SimpleNamespace(journal=journal, machines={"working": WORKING}))  # type: ignore[arg-type]
+            yield Driver(SimpleNamespace(journal=journal, machines={"working": WORKING}))  # type: ignore[arg-type]  all it asks for
 
 
 class _Reader:

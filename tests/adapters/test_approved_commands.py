@@ -135,7 +135,7 @@ def test_a_proposed_git_runs_git_alone(tmp_path):
     evil = tmp_path / "evil"
     evil.write_text(f"#!/bin/sh\ntouch {marker}\n")
     evil.chmod(0o755)
-    git = lambda *words: subprocess.run(["git", *words], cwd=tree, check=True, capture_output=True)  # noqa: E731
+    git = lambda *words: subprocess.run(["git", *words], cwd=tree, check=True, capture_output=True)  # noqa: E731  a word for it reads better here
     git("init", "-q")
     (tree / ".gitattributes").write_text("* diff=evil\n")
     (tree / "a.txt").write_text("a\n")

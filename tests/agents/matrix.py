@@ -61,7 +61,7 @@ class Case:
     seconds: int = 60
     start: int = 40
     idle: int = 12
-    also: Callable[["Rig", AgentReply], None] = field(default=lambda rig, reply: None)  # noqa: ARG005
+    also: Callable[["Rig", AgentReply], None] = field(default=lambda rig, reply: None)  # noqa: ARG005  called with both
 
 
 def _edited(rig: "Rig", reply: AgentReply) -> None:

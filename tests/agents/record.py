@@ -64,7 +64,7 @@ RECORDED = {
         name.replace(" ", "-"): (SCRIPTS[name], "read", {})
         for name in ("text", "401", "403", "500", "529", "dropped")
     },
-    "429": (lambda turn: Fail(429, {"retry-after": "4"}), "read", {}),  # noqa: ARG005
+    "429": (lambda turn: Fail(429, {"retry-after": "4"}), "read", {}),  # noqa: ARG005  what a script is called with
     "edit": (edit, "shell", {}),
     "schema": (SCRIPTS["schema"], "read", {"contract": "reviewer"}),
     "schema-not-met": (SCRIPTS["schema not met"], "read", {"contract": "reviewer"}),
@@ -74,7 +74,7 @@ RECORDED = {
     "never-answers": (SCRIPTS["never answers"], "read", {}),
     "hangs-midway": (SCRIPTS["hangs midway"], "read", {"seconds": 6}),
     "bad-model": (SCRIPTS["bad model"], "read", {}),
-    "400": (lambda turn: Fail(400), "read", {}),  # noqa: ARG005
+    "400": (lambda turn: Fail(400), "read", {}),  # noqa: ARG005  what a script is called with
     "not-offered": (edit, "read", {}),
     "denied": (denied, "edit", {"more": ("--tools", "Bash,Write")}),
     "denied-loop": (loops, "edit", {"more": ("--tools", "Bash,Write")}),
@@ -82,7 +82,7 @@ RECORDED = {
     "as-root": (say, "shell", {"env": {"IS_SANDBOX": ""}}),
     "unknown-session": (say, "read", {"session": "00000000-0000-4000-8000-00000000dead"}),
     "over-budget": (edit, "shell", {"micro_usd": 1}),
-    "limit-of-a-login": (lambda turn: Fail(429, LIMITED), "read", {"login": True}),  # noqa: ARG005
+    "limit-of-a-login": (lambda turn: Fail(429, LIMITED), "read", {"login": True}),  # noqa: ARG005  what a script is called with
     "text-of-a-login": (say, "read", {"login": True}),
     "terminated": (SCRIPTS["cancel"], "shell", {"seconds": 5}),
 }

@@ -131,7 +131,7 @@ def test_a_shell_in_the_box_reaches_nothing(rig):
         f"(find {rig.home} {rig.state} {rig.root}/outside -name '*.*'; cat {store}) > seen.txt 2>&1; "
         "(echo > /dev/tcp/1.1.1.1/80) 2> net.txt; echo $? >> net.txt; touch ~/mine; cp README.md copy.md"
     )
-    script = lambda turn: Say("done") if turn.results else Shell(command)  # noqa: E731
+    script = lambda turn: Say("done") if turn.results else Shell(command)  # noqa: E731  a word for it reads better here
     with ModelServer(script) as server:
         reply = ask(rig, server, "edit")
     assert reply.error is None, reply.detail

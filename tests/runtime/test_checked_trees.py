@@ -110,7 +110,7 @@ def test_a_known_failure_is_acknowledged_by_name(tmp_path, known, outcome):
 def test_a_new_failure_is_not_known(tmp_path):
     """An acknowledged test does not cover another one, also in the same check."""
     config = fake_config(known_failures=("old",))
-    judge = lambda c, w: reported(c, ["a"], ["old", "new"] if changed(w) else ["old"])  # noqa: E731
+    judge = lambda c, w: reported(c, ["a"], ["old", "new"] if changed(w) else ["old"])  # noqa: E731  a word for it reads better here
     _, head, _ = run_of(tmp_path, judge, config=config, max_iterations=1)
     assert head.outcome == "max_iterations_reached"
 
@@ -124,7 +124,7 @@ def test_a_name_that_no_longer_fails_is_told(tmp_path):
 
 def test_a_vanished_test_waits_for_a_person(tmp_path):
     """A test that ran on the base tree and is gone is shown at a gate; approval of that tree leads on."""
-    judge = lambda c, w: reported(c, ["a"] if changed(w) else ["a", "b"])  # noqa: E731
+    judge = lambda c, w: reported(c, ["a"] if changed(w) else ["a", "b"])  # noqa: E731  a word for it reads better here
     world, head, commands = run_of(tmp_path, judge)
     assert (head.state, head.status, head.outcome) == ("test", "waiting for you", "")
     gate = Bridge(world).gate(head.run)
