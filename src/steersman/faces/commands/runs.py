@@ -5,7 +5,7 @@ import time
 import click
 
 from steersman.faces.deck import Deck, verb
-from steersman.views.listing import listing, plain_head
+from steersman.views.listing import listing, plain_head, put_aside
 
 SHOWN = 20
 
@@ -32,9 +32,9 @@ def runs(deck: Deck, *, everything: bool, unfinished: bool, limit: int | None) -
     heads = journal.heads(unfinished=unfinished, limit=limit or (100_000 if everything else 10 * SHOWN))
     if not everything:
         heads = [h for h in heads if not h.parent][: limit or SHOWN]
-    broken = journal.quarantined()
+    broken = put_aside(heads, journal.quarantined())
     listed = {h.run for h in heads}
-    if any(journal.head(run) is None for run in deck.helm.anchored(deck.top) - listed):
+    if any(journal.matching(run)[:1] != [run] for run in deck.helm.anchored(deck.top) - listed):
         _lost(deck)
     working = [h for h in heads if h.status == "working" and h.run not in broken]
     alone = [h.run for h in working if not deck.helm.owner(deck.top, h.run)]
