@@ -238,6 +238,29 @@ def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
     assert f"MEND  run {run}" in project.call("doctor").out
 
 
+def test_a_hand_in_the_store(project: Project) -> None:
+    """An approval forged with the account's own rights is told as not on tape; a trigger is named, and exit 5 with it."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.execute("UPDATE gate SET answer = 'approve', person = 'Ann'")
+    db.execute(
+        "INSERT INTO inbox(run, kind, body, at) SELECT run, 'answer', json_object('gate', id, 'choice', 'approve', "
+        "'person', 'Ann', 'digest', digest), 1 FROM gate"
+    )
+    said = project.call("audit", "verify", run)
+    assert said.code == 0
+    assert "waiting to be taken: approve by Ann, not yet on tape, so no anchor speaks for it" in said.out
+    assert "cannot be seen in any run: an answer, an event or an abort that somebody" in said.out
+    told = project.call("audit", "verify", "--json").json()
+    assert [len(v["waiting"]) for v in told] == [1]
+    assert told[0]["beyond"]
+    db.execute("CREATE TRIGGER hand AFTER INSERT ON entry BEGIN DELETE FROM gate; END")
+    db.close()
+    said = project.call("audit", "verify")
+    assert said.code == 5
+    assert "there is a trigger hand" in said.out
+
+
 def test_a_store_from_a_newer_version(project: Project) -> None:
     """A newer store is refused with the advice to upgrade, and left as it is."""
     project.run(story(mode="proposal"))

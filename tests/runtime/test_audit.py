@@ -22,6 +22,7 @@ from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Kept
 from steersman.runtime.audit import (
     anchor,
+    around,
     audited,
     decisions,
     export,
@@ -217,6 +218,33 @@ def test_answered_while_read(asked, monkeypatch):
     assert audited(world, run).ok
 
 
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("CREATE TABLE cargo(x)", "there is a table cargo"),
+        (
+            "CREATE TRIGGER hand AFTER INSERT ON entry BEGIN DELETE FROM gate; END",
+            "there is a trigger hand, which steersman has not made",
+        ),
+        ("DROP INDEX gate_run", "the index gate_run is missing"),
+        ("INSERT INTO gate VALUES('x:1:1', 'x', 'd', '{}', '', '')", "rows in gate of run x"),
+        ("INSERT INTO budget VALUES('x', 'turns', 1, 0, NULL)", "rows in budget of run x"),
+        ("INSERT INTO payload VALUES('x', 'p-1', x'00', 1)", "rows in payload of run x"),
+        ("INSERT INTO payload_key VALUES('x', x'00')", "rows in payload_key of run x"),
+        ("INSERT INTO quarantine VALUES('x', 'why', 1)", "rows in quarantine of run x"),
+        ("DROP TABLE quarantine", "the table quarantine is missing"),
+    ],
+)
+def test_around(world, head, sql, words):
+    """What nobody's run has put into the store is a finding of its own, and no run is blamed for it."""
+    assert around(world).ok
+    change(world, sql)
+    verdict = around(world)
+    assert (verdict.run, verdict.ok) == ("", False)
+    assert words in " ".join(verdict.problems)
+    assert verify(world.journal, world.machines, head.run).ok
+
+
 def test_beyond(world, head):
     """What no verdict can see is said with every verdict: the inbox, rows put aside, refusals that are only counted."""
     said = " ".join(audited(world, head.run).beyond)
@@ -232,6 +260,12 @@ def test_released(world, head):
     change(world, "DELETE FROM entry WHERE seq = 3")
     assert not audited(world, head.run).released
     assert world.journal.quarantined() == {head.run: "deserved"}
+
+
+def test_no_list_of_runs_put_aside(world, head):
+    """Where the list itself cannot be read that is a finding, not a crash."""
+    change(world, "DROP TABLE quarantine")
+    assert "the list of runs put aside cannot be read" in " ".join(audited(world, head.run).problems)
 
 
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────

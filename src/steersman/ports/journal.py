@@ -154,6 +154,10 @@ class Journal(Protocol):
         """Lifts the quarantine of a run whose tape is whole again; says whether there was one."""
         ...
 
+    def strays(self) -> list[str]:
+        """What lies in the store that no run has put there, each in a sentence."""
+        ...
+
     def changed(self) -> int:
         """A number that differs when another connection has committed since."""
         ...

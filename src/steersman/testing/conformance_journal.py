@@ -454,6 +454,19 @@ class JournalConformance:
         assert not journal.release(RUN)
         assert not journal.release("nobody")
 
+    def test_rows_of_runs_that_are_not_there(self, journal: Journal) -> None:
+        """What a run has written is no stray; rows of a run that the store does not have are, table by table."""
+        journal.append(batch(payloads=(("p-1", b"x"),), key=b"k" * 32, spends=(Spend(RUN, "turns", 1),)))
+        journal.post(RUN, "event", {}, AT)
+        assert journal.strays() == []
+        journal.post("nobody", "event", {}, AT)
+        journal.quarantine("nobody", "forged")
+        journal.keep("nobody", (("p-1", b"x"),))
+        assert journal.strays() == [
+            f"there are rows in {table} of run nobody, which the store does not have"
+            for table in ("inbox", "quarantine", "payload")
+        ]
+
     def test_a_change_is_noticed(self, journal: Journal) -> None:
         """The number differs after something was written."""
         before = journal.changed()

@@ -222,6 +222,22 @@ class MemoryJournal:
     def quarantined(self) -> dict[str, str]:
         return dict(self._quarantined)
 
+    def strays(self) -> list[str]:
+        with self._lock:
+            owners = {
+                "gate": {g.run for g in self._gates.values()},
+                "budget": {run for run, _ in self._budgets},
+                "inbox": {p.run for p in self._inbox.values()},
+                "quarantine": set(self._quarantined),
+                "payload": set(self._payloads),
+                "payload_key": set(self._keys),
+            }
+            return [
+                f"there are rows in {table} of run {run}, which the store does not have"
+                for table, runs in owners.items()
+                for run in sorted(runs - self._heads.keys())
+            ]
+
     def changed(self) -> int:
         return self._commits
 

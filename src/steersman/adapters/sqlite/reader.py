@@ -162,6 +162,11 @@ class SqliteReader:
         now = {row.run: row.why for row in (*gates, *posts) if isinstance(row, decode.RowBroken)}
         return now | {str(run): str(why) for run, why in self._query("SELECT run, why FROM quarantine")}
 
+    def strays(self) -> list[str]:
+        from steersman.adapters.sqlite.strays import strays  # only an audit asks
+
+        return strays(self._query)
+
     def integrity(self) -> list[str]:
         """What SQLite finds wrong with the file itself; empty: nothing."""
         told = [str(row[0]) for row in self._query("PRAGMA integrity_check(20)")]

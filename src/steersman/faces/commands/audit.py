@@ -78,16 +78,26 @@ def _line(e: Any, hash_: str) -> str:
 @verb("verify", "steersman audit verify 261116-abc", "steersman audit verify   # every run", exits=EXITS)
 @click.argument("run", required=False)
 def verify(deck: Deck, *, run: str | None) -> int:
-    """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run) against each other."""
+    """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run, and what the store holds beside them) against each other."""
     known, ask = _askable(deck)
     runs = [_among(known, run)] if run else known
     verdicts = [ask(name) for name in runs]
+    if not run and deck.has_store():
+        verdicts += _around(deck)
     deck.tell(verdicts[0] if run else verdicts)
     for verdict in verdicts:
         _told(deck, verdict)
     for beyond in dict.fromkeys(words for v in verdicts for words in v.beyond):
         deck.say(f"cannot be seen in any run: {beyond}")
     return DONE if all(v.ok for v in verdicts) else STORE
+
+
+def _around(deck: Deck) -> "list[Verdict]":
+    """What the store holds beside its runs, where something is wrong with it."""
+    from steersman.runtime.audit import around
+
+    verdict = around(deck.bridge.world)
+    return [] if verdict.ok else [verdict]
 
 
 def _askable(deck: Deck) -> "tuple[list[str], Callable[[str], Verdict]]":
@@ -121,7 +131,8 @@ def _told(deck: Deck, v: "Verdict") -> None:
         deck.say(f"run {v.run}: {v.entries} entries, all fit, {by}", fg="green")
     else:
         where = f", first at entry {v.first_bad}" if v.first_bad is not None else ""
-        deck.say(f"run {v.run}: does not fit{where}", fg="red", bold=True)
+        what = f"run {v.run}" if v.run else "the store beside the runs"
+        deck.say(f"{what}: does not fit{where}", fg="red", bold=True)
     for problem in v.problems:
         deck.say(f"  {one_line(problem)}")
     for sent in v.waiting:

@@ -9,12 +9,13 @@ from steersman.runtime.audit.exporting import export
 from steersman.runtime.audit.pruning import prune
 from steersman.runtime.audit.reading import Replayed, decisions, replay, tape
 from steersman.runtime.audit.verdict import Verdict
-from steersman.runtime.audit.verifying import audited, missing, verify
+from steersman.runtime.audit.verifying import around, audited, missing, verify
 
 __all__ = [
     "Replayed",
     "Verdict",
     "anchor",
+    "around",
     "audited",
     "decisions",
     "export",

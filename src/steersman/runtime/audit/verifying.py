@@ -44,7 +44,19 @@ BEYOND = (
 def audited(world: World, run: str) -> Verdict:
     """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
     verdict = verify(world.journal, world.machines, run, kept_anchors(world, run))
-    return replace(verdict, released=True) if verdict.ok and world.journal.release(run) else verdict
+    if not verdict.ok:
+        return verdict
+    found = Findings()
+    lifted = found.read("the list of runs put aside", lambda: world.journal.release(run))
+    return replace(verdict, ok=not found.count, problems=found.problems(), released=bool(lifted))
+
+
+def around(world: World) -> Verdict:
+    """The verdict on what lies in the store beside the runs; it has no run's name."""
+    found = Findings()
+    for words in found.read("the store's own tables", world.journal.strays) or ():
+        found.add(words)
+    return Verdict("", not found.count, 0, problems=found.problems())
 
 
 def missing(world: World, run: str) -> Verdict:
