@@ -244,16 +244,13 @@ def _role_prompt(project: "Path", role: str) -> str:
 
 def main(argv: "list[str] | None" = None) -> int:
     """The command line: hands this module over as the helm."""
-    try:
-        import resource
+    import resource
 
-        from steersman.faces.cli import main as face
+    from steersman.faces.cli import main as face
 
-        # A picture of our memory would hold what no text may keep; what we start inherits this.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        return face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
-    except KeyboardInterrupt:  # while the libraries are still being read
-        return 130
+    # A picture of our memory would hold what no text may keep; what we start inherits this.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    return face(sys.modules[__name__], argv)  # type: ignore[arg-type]  a module is a Helm
 
 
 def owner(project: Place, run: str) -> str | None:

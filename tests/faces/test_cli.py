@@ -165,17 +165,19 @@ def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> 
     assert "did you mean `runs`?" in capsys.readouterr().err
 
 
-def test_an_interrupt_while_libraries_are_read_is_quiet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("library", ["steersman.bootstrap", "steersman.adapters", "click"])
+def test_an_interrupt_while_libraries_are_read_is_quiet(library: str, tmp_path: Path) -> None:
     """Ctrl-C just after the start ends with 130 and without a traceback."""
     code = (
         "import signal, sys, os\n"
-        "from steersman import bootstrap\n"
+        "from steersman.__main__ import main\n"
         "class Late:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'click': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == LIBRARY: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Late())\n"
-        "sys.exit(bootstrap.main(['runs']))\n"
+        "sys.exit(main())\n"
     )
+    code = code.replace("LIBRARY", repr(library))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (130, b"")
 
