@@ -29,8 +29,7 @@ def applied(
     counts: dict[str, int] | None = None,
 ) -> Snapshot:
     """The run after this entry. A driver that has just computed context and counts hands them in; a reader does not."""
-    # msgspec's own copy, which its stubs leave out
-    new: Snapshot = _created(entry) if snapshot is None else snapshot.__copy__()  # type: ignore[attr-defined]
+    new: Snapshot = _created(entry) if snapshot is None else snapshot.__copy__()  # type: ignore[attr-defined]  # msgspec's stubs leave it out
     new.seq, new.hash, new.at = entry.seq, hash_, entry.at
     if entry.kind != "transition":
         _beside(new, entry)
