@@ -127,7 +127,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "role_prompt": lambda role: _role_prompt(project, role),
         "secrets": lambda named: known_secrets(str(project), named),
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
-        "sealed": FileAnchors(state).anchor,
+        "sealed": _sealing(FileAnchors(state)),
         "anchors": _anchors(project, state),
         **instead,
     }
@@ -164,6 +164,21 @@ def _named_secrets(project: str) -> tuple[str, ...]:
     except (SteersmanError, OSError):  # a broken file is told where it is needed
         return ()
     return names
+
+
+def _sealing(anchors: Any) -> Any:
+    """Anchors a run with an outcome. What has happened has happened: a key that is none is told, not raised."""
+    from steersman.errors import SteersmanError
+    from steersman.judges.text import printable
+
+    def seal(run: str, seq: int, hash_: str, at: int) -> None:
+        try:
+            anchors.anchor(run, seq, hash_, at)
+        except (SteersmanError, OSError) as error:
+            told = f"run {run} is not anchored at entry {seq}: {error}; then `steersman audit anchor {run}`"
+            print(printable(told), file=sys.stderr)  # noqa: T201  beside whatever the command says
+
+    return seal
 
 
 def _anchors(project: "Path", state: "Path") -> dict[str, Any]:

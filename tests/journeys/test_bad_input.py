@@ -238,6 +238,17 @@ def test_a_run_that_only_its_anchor_remembers(project: Project) -> None:
     assert f"MEND  run {run}" in project.call("doctor").out
 
 
+def test_a_junk_signing_key(project: Project) -> None:
+    """An outcome that cannot be anchored has happened all the same: the command says both, and how to anchor it later."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    (project.state / "anchor.key").write_bytes(b"junk")
+    said = project.call("abort", run)
+    assert said.code == 0
+    assert "anchor.key is no signing key any more: restore it from a backup" in said.err
+    assert f"steersman audit anchor {run}" in said.err
+    one_line(project.call("audit", "anchor", run), 2, "restore it from a backup")
+
+
 def test_a_hand_in_the_store(project: Project) -> None:
     """An approval forged with the account's own rights is told as not on tape; a trigger is named, and exit 5 with it."""
     run = project.run(story(mode="proposal")).json()["run"]
