@@ -4,11 +4,13 @@ The store is a real one. A case changes it inside a transaction of the very conn
 is rolled back afterwards: what verify sees is what a changed file would give it, and nothing is left of it.
 """
 
+import asyncio
 import re
 from pathlib import Path
 
 from steersman.adapters.anchors import FileAnchors
 from steersman.adapters.sqlite import SqliteJournal
+from steersman.contracts.config import Config, Role
 from steersman.kernel.replay import applied, typed
 from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.tape import Entry, read
@@ -16,8 +18,11 @@ from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Kept
 from steersman.ports.journal import Head
 from steersman.runtime.audit import Verdict, verify
+from steersman.runtime.bridge import Bridge
 from steersman.runtime.live import head_of
-from steersman.testing.tapes import anchored, calm_world, voyage
+from steersman.runtime.start import Order
+from steersman.runtime.world import World
+from steersman.testing.tapes import CREW, PERSON, anchored, calm_world, voyage
 
 FOLLOWUPS = 12
 LARGE = 65_600  # one text over 64 KB, so that it is a file
@@ -31,6 +36,7 @@ class Ship:
         self.journal = SqliteJournal(folder / "store.db")
         world = calm_world(self.journal, large=LARGE, **anchored({"file": self.anchors}))
         self.machines = world.machines
+        self.asking = asyncio.run(_asking(world))
         self.head = voyage(world, followups)
         self.run = self.head.run
         self.rows = list(self.journal.rows(self.run))
@@ -47,6 +53,10 @@ class Ship:
     def verify(self, kept: Kept | None = None) -> Verdict:
         return verify(self.journal, self.machines, self.run, kept if kept is not None else self.kept)
 
+    def verify_asking(self) -> Verdict:
+        """The run that waits for an answer; nobody has anchored it."""
+        return verify(self.journal, self.machines, self.asking)
+
     def head_at(self, snapshot: Snapshot) -> Head:
         """The head row as the runtime would have written it after this entry."""
         return head_of(MACHINE, typed(MACHINE, snapshot), self.head.title, self.head.created)
@@ -60,6 +70,14 @@ class Ship:
 
     def close(self) -> None:
         self.journal.close()
+
+
+async def _asking(world: World) -> str:
+    """A second run, which stays at its first gate."""
+    config = Config(roles={name: Role(agent="fake") for name in CREW})
+    driver, lock, live = await Bridge(world).start(Order(MACHINE.name, "Mend the sail", PERSON, config))
+    await driver.drive(live.run, held=lock, live=live)
+    return live.run
 
 
 def _states(entries: list[Entry], hashes: list[str]) -> list[Snapshot]:

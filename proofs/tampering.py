@@ -11,6 +11,7 @@ from ship import Ship
 from steersman.kernel.replay import applied
 from steersman.kernel.snapshot import Snapshot, state_hash
 from steersman.kernel.tape import GENESIS, Entry, sealed
+from steersman.ports.journal import Gate
 
 PATTERNS = (0x01, 0x80)
 ENTRY, HEAD, PAYLOAD = "run=? AND seq=?", "run=?", "root=? AND ref=?"
@@ -26,6 +27,7 @@ class Case(NamedTuple):
     kind: str
     do: Do
     expect: range
+    asking: bool = False  # done to the run that waits for an answer
 
 
 def cases(ship: Ship) -> Iterator[Case]:
@@ -40,6 +42,7 @@ def cases(ship: Ship) -> Iterator[Case]:
     yield from _cuts(ship)
     yield from _gone(ship)
     yield from _types(ship)
+    yield from _gate_cases(ship)
 
 
 def at(seq: int) -> range:
@@ -242,6 +245,35 @@ def _types(ship: Ship) -> Iterator[Case]:
         yield Case("blob made text", lambda s=seq, q=sql: ship.db.execute(q, (ship.run, s)), at(seq))
 
 
+def _gate_cases(ship: Ship) -> Iterator[Case]:
+    """The row of an open gate: every byte that anybody reads, the row itself, an answer that nobody has sent."""
+    sql = "SELECT id, run, digest, body FROM gate WHERE run=?"
+    [(id_, run, asked, body)] = ship.db.execute(sql, (ship.asking,)).fetchall()
+    for column, value in (("id", id_), ("run", run), ("digest", asked)):
+        for case in cell_flips(ship, f"flip gate.{column}", "gate", column, "id=?", (id_,), value, NOBODY):
+            yield case._replace(asking=True)
+    for new in flips(body):
+        if _gate(new) != _gate(body):
+            sql = "UPDATE gate SET body=? WHERE id=?"
+            yield Case(
+                "flip gate.body", lambda n=new, q=sql: ship.db.execute(q, (n, id_)), NOBODY, asking=True
+            )
+    for kind, sql in (
+        ("gate deleted", "DELETE FROM gate WHERE id=?"),
+        ("gate answered by hand", "UPDATE gate SET answer='approve', person='Ann' WHERE id=?"),
+        ("gate signed by hand", "UPDATE gate SET person='Ann' WHERE id=?"),
+    ):
+        yield Case(kind, lambda q=sql: ship.db.execute(q, (id_,)), NOBODY, asking=True)
+
+
+def _gate(body: bytes) -> Any:
+    """What is read of a row's body: three of its fields are columns, too, and those count."""
+    try:
+        return structs.replace(msgspec.json.decode(body, type=Gate), digest="", answer="", person="")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
 # ── how ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -295,7 +327,8 @@ def _rewrite_beside(ship: Ship, snapshot: Snapshot) -> None:
         given = {
             name: item.input[name] for name in ("digest", "choices", "shown", "default") if name in item.input
         }
-        gate = {"id": item.id, "run": ship.run, "job": item.job, **given}
+        opened = next(e.at for e in ship.entries if any(i.id == item.id for i in e.planned))
+        gate = {"id": item.id, "run": ship.run, "job": item.job, "opened": opened, "due": item.due, **given}
         row = (item.id, ship.run, given["digest"], msgspec.json.encode(gate))
         ship.db.execute("INSERT INTO gate VALUES(?, ?, ?, ?, '', '')", row)
     ship.db.execute("DELETE FROM budget WHERE run=?", (ship.run,))

@@ -161,6 +161,7 @@ async def _asking(bridge):
         ("UPDATE gate SET id=id||'9', body=json_set(body, '$.id', 'g')", "which is not open on tape"),
         ("UPDATE gate SET body='{'", "a gate row cannot be read"),
         ("UPDATE gate SET body=json_set(body, '$.job', 'budget')", "tape gives: job"),
+        ("UPDATE gate SET body=json_set(body, '$.opened', 1)", "tape gives: opened"),
         ("UPDATE gate SET id=id||'9'", "is not found under its name"),
         (
             "INSERT INTO inbox SELECT 99, run, 'answer', json_object('gate', id, 'choice', 'approve'), 1, NULL FROM gate",

@@ -1,6 +1,6 @@
 """A run's gate and inbox rows, held against the questions that its tape leaves open; it never answers one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from steersman.kernel.snapshot import Item, Snapshot
 from steersman.ports.journal import Gate, Posted
@@ -15,8 +15,12 @@ def compare_gates(
     pending: Iterable[Posted],
     found: Findings,
     named: Callable[[str], Gate | None],
+    opened: Mapping[str, int],
 ) -> None:
-    """Adds a finding for every gate that is missing, too many, changed, or answered by nobody; `named` finds one by its id."""
+    """Adds a finding for every gate that is missing, too many, changed, or answered by nobody.
+
+    `named` finds one by its id; `opened` says when the tape opened it.
+    """
     asked = {i.id: i for i in last.items.values() if i.kind == "gate"}
     there = {g.id: g for g in rows}
     said = {str(p.body.get("gate")): _said(p) for p in pending if p.kind == "answer"}
@@ -26,7 +30,7 @@ def compare_gates(
         found.add(f"there is a row of gate {id_}, which is not open on tape")
     for id_ in sorted(asked.keys() & there.keys()):
         gate = there[id_]
-        differing = _differing(gate, asked[id_], last.run)
+        differing = _differing(gate, asked[id_], last.run, opened.get(id_, gate.opened))
         if differing:
             found.add(f"the row of gate {id_} does not say what the tape gives: {', '.join(differing)}")
         if found.read("a gate row", lambda id_=id_: named(id_)) != gate:
@@ -53,7 +57,7 @@ def _said(posted: Posted) -> tuple[object, object]:
     return posted.body.get("choice"), posted.body.get("person", "")
 
 
-def _differing(gate: Gate, item: Item, run: str) -> list[str]:
+def _differing(gate: Gate, item: Item, run: str, opened: int) -> list[str]:
     given = item.input
     wanted = {
         "run": run,
@@ -62,6 +66,7 @@ def _differing(gate: Gate, item: Item, run: str) -> list[str]:
         "choices": tuple(given.get("choices", ())),
         "shown": given.get("shown", {}),
         "default": given.get("default", ""),
+        "opened": opened,
         "due": item.due if item.due is not None else gate.due,  # a timer that has fired is no longer on tape
     }
     return [name for name, should in wanted.items() if getattr(gate, name) != should]

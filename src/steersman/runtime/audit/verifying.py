@@ -88,6 +88,7 @@ class _Audit:
         self.first = ("", 0)  # title and time of the creation
         self.pruned = False
         self.moved = False
+        self.opened: dict[str, int] = {}  # the gates that are open, and when they were opened
         self.waiting: tuple[str, ...] = ()  # sent, and not taken yet
         self.at_head: Snapshot | None = None
         self._row: Row = (0, b"", "")
@@ -157,6 +158,8 @@ class _Audit:
                 self._prev = entry.prev
                 if entry.kind != "transition":
                     self._beside(snapshot, entry)
+                if entry.planned or entry.closed:
+                    self._asked(entry)
                 if entry.spent or entry.kind == "gate_answered":
                     self.spent.see(entry)
                 if self.texts is not None:
@@ -171,6 +174,11 @@ class _Audit:
             self.found.unreadable(f"entry {at}", error, at)
             return None
         return snapshot
+
+    def _asked(self, entry: Entry) -> None:
+        self.opened.update({i.id: entry.at for i in entry.planned if i.kind == "gate"})
+        for closed in entry.closed:
+            self.opened.pop(closed, None)
 
     def _rows(self) -> Iterator[Row]:
         for row in self.journal.rows(self.run):
@@ -240,7 +248,7 @@ class _Audit:
             self.found.unseen.append("whether its gates and budget fit: it moved on while it was read")
         else:
             if gates is not None and said is not None:
-                compare_gates(last, gates, said, self.found, self.journal.gate)
+                compare_gates(last, gates, said, self.found, self.journal.gate, self.opened)
             idle = not last.items and all(c.status not in UNFINISHED for c in children)
             bound = self._limits(last, bool(children))
             compare_budget(rows, self.spent, of_children, bound, idle=idle, found=self.found)
