@@ -261,7 +261,7 @@ def test_a_hand_in_the_store(project: Project) -> None:
     said = project.call("audit", "verify", run)
     assert said.code == 0
     assert "waiting to be taken: approve by Ann, not yet on tape, so no anchor speaks for it" in said.out
-    assert "cannot be seen in any run: an answer, an event or an abort that somebody" in said.out
+    assert "cannot be seen in any run: an answer, an event or an abort put into the inbox" in said.out
     told = project.call("audit", "verify", "--json").json()
     assert [len(v["waiting"]) for v in told] == [1]
     assert told[0]["beyond"]

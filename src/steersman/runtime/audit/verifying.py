@@ -34,9 +34,9 @@ UNANCHORED = (
     "a tape rewritten as a whole with every hash computed anew: no anchor says what it was",
 )
 BEYOND = (
-    "an answer, an event or an abort that somebody with the rights of this account has put into the inbox: until it is taken it is told as waiting, once taken it is on tape under the name it gave",
-    "rows of the inbox that are taken, and what they were answered: the tape says what came of them",
-    "a run put aside by hand: the row is dropped when the run fits",
+    "an answer, an event or an abort put into the inbox with the rights of this account: told while it waits, then on tape in the name it gave",
+    "inbox rows that were taken: the tape says what came of them",
+    "a run put aside by hand: it is released when it fits",
     "refusals beyond those on tape: they are only counted",
 )
 
