@@ -152,3 +152,13 @@ def test_a_definition_that_cannot_be_read(fleet: Fleet) -> None:
     said = fleet.speak(f"audit replay {fleet.damaged}", f"audit export {fleet.damaged}", "doctor", "runs")
     assert [code for code, _, _ in said.values()] == [5, 5, 5, 0], said
     assert "MEND" in said["doctor"][1]
+
+
+def test_a_newer_store(fleet: Fleet) -> None:
+    """The one thing that helps is a newer steersman: no backup is asked for."""
+    fleet.damage("PRAGMA user_version=99")
+    said = fleet.speak("runs", "doctor")
+    for code, out, err in said.values():
+        assert code == 5
+        assert "upgrade steersman" in out + err
+        assert "backup" not in out + err

@@ -233,7 +233,8 @@ def _trusted() -> tuple[Setting, ...]:
 
 def _link(path: Path, goal: Path | None) -> None:
     if goal is None:
-        path.unlink(missing_ok=True)
+        if path.is_symlink():  # asked first: on a read-only disk even a missing one cannot be removed
+            path.unlink(missing_ok=True)
     elif not path.is_symlink() or os.readlink(path) != str(goal):
         young = _young(path)
         young.unlink(missing_ok=True)

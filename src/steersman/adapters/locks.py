@@ -3,7 +3,10 @@
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
+
+from steersman.errors import StoreFull
 
 GLANCE = 0.002  # seconds, and so often: whoever asks for the owner holds the lock for an instant
 GLANCES = 10
@@ -30,22 +33,28 @@ class FileLocks:
 
     def acquire(self, run: str, *, take_over: bool = False) -> FileLock | None:
         """The lock, or None. Taking over replaces the file: the old owner keeps a lock that no one looks at any more."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{run}.lock"
-        if take_over:
-            path.unlink(missing_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if take_over:
+                path.unlink(missing_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreFull(
+                f"{path} cannot be written ({error.strerror}): free some room there, or make its disk writable"
+            ) from error
         if not _locked(fd) or not _still(fd, path):
             os.close(fd)
             return None
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{self._kind} {os.getpid()}".encode(), 0)
+        with suppress(OSError):  # a full disk: the lock holds without a name in it
+            os.pwrite(fd, f"{self._kind} {os.getpid()}".encode(), 0)
         return FileLock(fd)
 
     def owner(self, run: str) -> str | None:
         """Who holds the lock now."""
         try:
-            fd = os.open(self._folder / f"{run}.lock", os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(self._folder / f"{run}.lock", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.errors import SteersmanError, UserError
+from steersman.errors import SteersmanError, StoreFull, UserError
 from steersman.judges.text import printable, printable_json, well_formed
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Deck:
         self.quiet = False  # leaves out the look at due timers
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
+        self._sight: Bridge | None = None
         self._aside: dict[str, str] = {}  # the runs that were put aside when the store was opened
         self._told: Any = None
 
@@ -129,6 +130,20 @@ class Deck:
             self._open(create=False)
         assert self._bridge is not None  # noqa: S101  just opened
         return self._bridge
+
+    @property
+    def sight(self) -> "Bridge":
+        """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
+        if self._bridge is None and self.journal.quarantined():
+            with suppress(StoreFull):  # a look lifts what is whole again, where it can
+                return self.bridge
+        if self._bridge is None and self._sight is None:
+            from steersman.runtime.bridge import Bridge
+
+            self._sight = Bridge(self.helm.open_world(self.project, journal=self.journal))
+        sight = self._bridge or self._sight
+        assert sight is not None  # noqa: S101  just opened
+        return sight
 
     def new_bridge(self) -> "Bridge":
         """The bridge, with a store made where there is none."""

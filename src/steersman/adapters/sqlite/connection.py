@@ -41,8 +41,7 @@ def open_store(
         if create and not os.path.lexists(path):
             _make(path)
         _refuse_missing(path)
-        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
-        _configure(db, busy)
+        db = _connected(path, busy, reading, vfs)
         current = _version(db, path) == SCHEMA
         if reading:
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # whoever only reads leaves the WAL as it is
@@ -54,6 +53,26 @@ def open_store(
         ):  # the last to write: it begins the grown WAL anew, and the next process has little to recover
             _migrate(db, path)
         return db
+
+
+def _connected(path: str, busy: Callable[[int], bool], reading: bool, vfs: str | None) -> apsw.Connection:
+    db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+    try:
+        _configure(db, busy)
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+        db.close()
+        if not reading or (os.access(os.path.dirname(path) or ".", os.W_OK) and not _no_room(path)):
+            raise
+        return _unshared(path)
+    return db
+
+
+def _unshared(path: str) -> apsw.Connection:
+    """For reading where the file cannot be made that readers and writers share: nobody can write there either."""
+    db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs="unix-none")
+    db.execute("PRAGMA locking_mode=EXCLUSIVE").fetchall()  # the index of the WAL is kept in memory
+    db.execute("PRAGMA query_only=ON").fetchall()
+    return db
 
 
 def _make(path: str) -> None:
@@ -235,6 +254,10 @@ def in_our_words(path: str, error: BaseException) -> JournalError | None:
             return StoreBroken(f"{path} holds text that is none ({error}): {RESTORE}")
         case apsw.FullError():
             return StoreFull(_full(path))
+        case apsw.Error() | OSError() if not isinstance(error, apsw.BusyError) and _read_only(path):
+            return StoreFull(
+                f"{path} is read-only: nothing can be written here, only looked at; make its disk writable, or set XDG_STATE_HOME"
+            )
         case (
             apsw.ReadOnlyError()
             | apsw.PermissionsError()
@@ -261,6 +284,13 @@ def in_our_words(path: str, error: BaseException) -> JournalError | None:
 
 def _full(path: str) -> str:
     return f"{path}: the disk is full; free some room, then `steersman resume`; nothing half-written was kept"
+
+
+def _read_only(path: str) -> bool:
+    try:
+        return bool(os.statvfs(os.path.dirname(path) or ".").f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _no_room(path: str) -> bool:

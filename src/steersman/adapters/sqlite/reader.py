@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
@@ -10,7 +11,7 @@ import apsw
 from steersman.adapters.sqlite import rows as decode
 from steersman.adapters.sqlite.connection import open_store, told
 from steersman.adapters.sqlite.turns import patient
-from steersman.errors import StoreBroken
+from steersman.errors import JournalError, StoreBroken
 from steersman.ports.journal import BudgetRow, Gate, Head, Posted
 
 if TYPE_CHECKING:
@@ -150,7 +151,15 @@ class SqliteReader:
             return self._reader.execute(sql, values).fetchall()
 
     def quarantine(self, run: str, why: str) -> None:
-        """Whoever only looks puts nothing aside; who drives the run will."""
+        """Through a connection that writes, where one can be had: otherwise who drives the run puts it aside."""
+        from steersman.adapters.sqlite.store import SqliteJournal  # the writing half, for once
+
+        with suppress(JournalError):
+            writer = SqliteJournal(self.path, create=False, vfs=self._vfs)
+            try:
+                writer.quarantine(run, why)
+            finally:
+                writer.close()
 
     def release(self, run: str) -> bool:  # noqa: ARG002  whoever only looks lifts nothing either
         return False

@@ -96,7 +96,7 @@ def _around(deck: Deck) -> "list[Verdict]":
     """What the store holds beside its runs, where something is wrong with it."""
     from steersman.runtime.audit import around
 
-    verdict = around(deck.bridge.world)
+    verdict = around(deck.sight.world)
     return [] if verdict.ok else [verdict]
 
 
@@ -108,7 +108,7 @@ def _askable(deck: Deck) -> "tuple[list[str], Callable[[str], Verdict]]":
     bare = world_without_store(deck)
     lost = lost_runs(bare, lambda _run: False) if bare is not None else []
     if bare is None or not lost:
-        world = deck.bridge.world
+        world = deck.sight.world
         return known_runs(world), lambda run: audited(world, run)
     deck.warn(hint(deck, lost), fg="red")
     return lost, lambda run: missing(bare, run)
@@ -148,11 +148,11 @@ def replay(deck: Deck, *, run: str) -> int:
     from steersman.runtime.audit import replay as replayed
 
     found = _found(deck, run)
-    head = deck.bridge.head(found)
+    head = deck.sight.head(found)
     m = deck.helm.machines().get(head.machine)
     if m is None:
         raise UserError(f"run {found} needs machine {head.machine}, which is not installed here")
-    r = replayed(deck.bridge.world.journal, m, found)
+    r = replayed(deck.sight.world.journal, m, found)
     deck.tell(r)
     deck.say(
         f"run {found}: {r.same} decided the same again, {r.different} differently, {r.other_version} by another version"
@@ -215,7 +215,7 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
     from steersman.runtime.audit import kept_anchors
 
     found = _found(deck, run)
-    world = deck.bridge.world
+    world = deck.sight.world
     lines = lines_of(world.journal, found, payloads=payloads, anchors=kept_anchors(world, found))
     try:
         with click.open_file(out or "-", "wb") as file:
@@ -233,4 +233,4 @@ def export(deck: Deck, *, run: str, payloads: bool, out: str | None) -> None:
 
 
 def _found(deck: Deck, run: str) -> str:
-    return deck.bridge.find(run)
+    return deck.sight.find(run)

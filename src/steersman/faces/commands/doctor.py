@@ -89,10 +89,9 @@ def _disk(deck: Deck) -> Iterator[Finding]:
     fix = "make room: what is acknowledged has to fit"
     yield Finding("disk", free >= ROOM, f"{free // 2**20} MB free at {place}", fix)
     writable = os.access(place, os.W_OK)
-    told = "can be written" if writable else "cannot be written"
-    yield Finding(
-        "state directory", writable, f"{place} {told}", "check who owns it, or set XDG_STATE_HOME", store=True
-    )
+    told = "can be written" if writable else "is read-only: nothing can be written here, only looked at"
+    fix = "make its disk writable, check who owns it, or set XDG_STATE_HOME"
+    yield Finding("state directory", writable, f"{place} {told}", fix, store=True)
 
 
 def _config(deck: Deck) -> Iterator[Finding]:
@@ -190,7 +189,7 @@ def _store(deck: Deck) -> Iterator[Finding]:
 def _lost(deck: Deck) -> Iterator[Finding]:
     try:
         runs = lost(deck)
-    except JournalError:  # the store has been told
+    except SteersmanError:  # the store has been told, or git
         return
     for run in runs:
         told = "an anchor vouches for it, but the store does not have it"

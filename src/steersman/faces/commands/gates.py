@@ -21,11 +21,11 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
         deck.tell([])
         deck.say("nothing waits for you")
         return
-    found = deck.bridge.find(run) if run else None
-    waiting = [g for g in deck.bridge.world.journal.gates(found) if not g.answer]
+    found = deck.sight.find(run) if run else None
+    waiting = [g for g in deck.sight.world.journal.gates(found) if not g.answer]
     from steersman.runtime.projections import not_isolated, reading
 
-    open_ = {g.run: not_isolated(deck.bridge.world, g.run) for g in waiting}
+    open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
     deck.tell(
         [
             {
@@ -37,13 +37,13 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
             for g in waiting
         ]
     )
-    for name, why in ({} if run else deck.bridge.world.journal.quarantined()).items():
+    for name, why in ({} if run else deck.sight.world.journal.quarantined()).items():
         deck.warn(f"run {name} is put aside: {why}: {deck.me} audit verify {name}", fg="red")
     if not waiting:
         deck.say("nothing waits for you")
-    titles = {h.run: h.title for h in deck.bridge.world.journal.heads(unfinished=True, limit=100_000)}
+    titles = {h.run: h.title for h in deck.sight.world.journal.heads(unfinished=True, limit=100_000)}
     for gate in waiting:
-        text = reading(deck.bridge.live(gate.run)) if run else (lambda _: "")
+        text = reading(deck.sight.live(gate.run)) if run else (lambda _: "")
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         for line in asked(gate, text, deck.me, full=full, not_isolated=open_[gate.run]):
             deck.say(line)

@@ -21,8 +21,8 @@ def report(deck: Deck, *, run: str, out: str | None) -> None:
     from steersman.runtime.projections import markdown, picture
     from steersman.views.reviews import reviews
 
-    found = deck.bridge.find(run)
-    seen = picture(deck.bridge.world, found)
+    found = deck.sight.find(run)
+    seen = picture(deck.sight.world, found)
     words = markdown(seen)
     told = msgspec.to_builtins(reviews(seen.entries, seen.text))
     deck.tell({"run": found, "report": words, "reviews": told, "file": out})

@@ -18,11 +18,11 @@ def show(deck: Deck, *, run: str) -> None:
     """State, rounds, findings, gates, checks, budget, delivery, doubts and overrides of RUN."""
     from steersman.runtime.projections import picture
 
-    found = deck.bridge.find(run)
-    seen = picture(deck.bridge.world, found)
-    owner = deck.bridge.world.locks.owner(found)
+    found = deck.sight.find(run)
+    seen = picture(deck.sight.world, found)
+    owner = deck.sight.world.locks.owner(found)
     deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner})
-    for line in screen(seen.status, deck.bridge.world.clock.now(), deck.me):
+    for line in screen(seen.status, deck.sight.world.clock.now(), deck.me):
         deck.say(line)
     if owner:
         deck.say(f"\n{owner} drives it: {deck.me} watch {found}")

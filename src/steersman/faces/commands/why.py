@@ -13,9 +13,9 @@ def why(deck: Deck, *, run: str) -> None:
     from steersman.views.why import lines
     from steersman.views.why import why as reasons_of
 
-    world = deck.bridge.world
-    found = deck.bridge.find(run)
-    live = deck.bridge.live(found)
+    world = deck.sight.world
+    found = deck.sight.find(run)
+    live = deck.sight.live(found)
     reasons = reasons_of(
         live.machine,
         live.snapshot,
