@@ -13,7 +13,7 @@ help:            ## what there is to make
 setup: $(STAMP)  ## the virtual environment
 $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev]'; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
 	fi
@@ -23,6 +23,7 @@ demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted c
 	@$(BIN)/steersman demo
 
 test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
+	$(BIN)/python -m compileall -q src  # the suite calls the command a thousand times
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json
