@@ -119,6 +119,7 @@ def _carry(listeners: "list[tuple[socket, bytes]]", way: str) -> "NoReturn":
             try:
                 taken, _ = listener._accept()  # noqa: SLF001  what `accept` is made of
                 near = _socket.socket(listener.family, listener.type, listener.proto, fileno=taken)
+                near.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)  # what streams in small pieces
                 _thread.start_new_thread(_through, (near, way, first))
             except (OSError, RuntimeError):  # gone again, or one thread too many
                 pass
