@@ -113,6 +113,7 @@ class BubblewrapSandbox:
         ports: tuple[int, ...] = (),
     ) -> tuple[str, ...]:
         """The whole command; what it shows of our making is in `folder`, `way` is the socket of a narrow network."""
+        view.look_anew()
         out = (Mount(_WAY, ("--ro-bind", way, _WAY)),) if way else ()
         return (
             *(self._program, *_ALWAYS, *self._if_known("--disable-userns")),

@@ -42,8 +42,8 @@ class Mount(NamedTuple):
 
 def home() -> str:
     """The user's home, which a box shows empty; nothing where there is none of one's own."""
-    found = os.path.realpath(os.path.expanduser("~"))
-    return found if os.path.isdir(found) and found != "/" and not below(found, _SYSTEM) else ""
+    found = _real(os.path.expanduser("~"))
+    return found if found != "/" and not below(found, _SYSTEM) and os.path.isdir(found) else ""
 
 
 def hidden() -> tuple[str, ...]:
@@ -54,7 +54,17 @@ def hidden() -> tuple[str, ...]:
 
 def states() -> str:
     """Where steersman keeps everything, as it really is."""
-    return os.path.realpath(places.states())
+    return _real(places.states())
+
+
+@cache
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def look_anew() -> None:
+    """For the next box: where links lead may have changed since the last one."""
+    _real.cache_clear()
 
 
 def system() -> Iterator[Mount]:
@@ -114,7 +124,7 @@ def toolchains(argv: Sequence[str], search: str) -> Iterator[Mount]:
     named = [found for folder in search.split(os.pathsep) for found in prefixes(folder)]
     program = program_needs(argv[0], search) if argv else ()
     for path in dict.fromkeys((*own, *named, *program)):
-        real = os.path.realpath(path)
+        real = _real(path)
         if (
             os.path.exists(path)
             and not shown_already(path)
@@ -180,7 +190,7 @@ def named(path: str) -> str:
 
 def shown_already(path: str) -> bool:
     """Is it one of the system's own programs, or among them?"""
-    return below(os.path.realpath(path), _SYSTEM)
+    return below(_real(path), _SYSTEM)
 
 
 def below(path: str, tops: Iterable[str]) -> bool:
@@ -197,7 +207,7 @@ def laid_out(mounts: Iterable[Mount]) -> tuple[str, ...]:
 
 def _within(mount: Mount, all_of_them: Mapping[str, Mount]) -> bool:
     """Is it shown already as a part of what is shown around it? A mount brings with it what is mounted inside."""
-    if mount != readable(mount.dest) or os.path.realpath(mount.dest) != mount.dest:
+    if mount != readable(mount.dest) or _real(mount.dest) != mount.dest:
         return False
     above = os.path.dirname(mount.dest)
     while above not in all_of_them and above != "/":
