@@ -19,15 +19,6 @@ PY = sys.executable
 
 
 @pytest.fixture
-def sandbox():
-    """The sandbox of this machine; without one there is nothing to prove here, and the reason is told."""
-    found = probe("auto")
-    if not found.isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
-    return found
-
-
-@pytest.fixture
 def house(tmp_path, monkeypatch):
     """A home with a secret and a state directory in it, and a working tree that is in neither."""
     home = tmp_path / "home"

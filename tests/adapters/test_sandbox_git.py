@@ -10,18 +10,9 @@ import pytest
 
 from steersman.adapters.git import GitWorkspace
 from steersman.adapters.processes import execute
-from steersman.adapters.sandbox import Box, probe
+from steersman.adapters.sandbox import Box
 
 ANN = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
-
-
-@pytest.fixture
-def sandbox():
-    """The sandbox of this machine; without one there is nothing to prove here, and the reason is told."""
-    found = probe("auto")
-    if not found.isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
-    return found
 
 
 def git(place, *argv):

@@ -13,20 +13,11 @@ import pytest
 from steersman.adapters import narrows as narrows_module
 from steersman.adapters.narrows import Narrows, Place, place
 from steersman.adapters.processes import execute
-from steersman.adapters.sandbox import Box, probe
+from steersman.adapters.sandbox import Box
 
 PY = sys.executable
 # Far by its name, this machine by its address: a place that is only reached through the proxy.
 FAR = "[::ffff:127.0.0.1]"
-
-
-@pytest.fixture
-def sandbox():
-    """The sandbox of this machine; without one there is nothing to prove here, and the reason is told."""
-    found = probe("auto")
-    if not found.isolated:
-        pytest.skip(f"NOT SHOWN, no box on this machine: {found.why}")
-    return found
 
 
 class Echo(BaseHTTPRequestHandler):

@@ -156,6 +156,15 @@ class Rig:
             found[str(inside)] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         return found
 
+    def mark(self, name: str) -> str:
+        """A command that leaves a mark wherever it may write."""
+        return f"touch {self.root}/markers/{name} {self.work}/marker-{name}"
+
+    def marks(self) -> set[str]:
+        """The marks that were left."""
+        outside = {p.name for p in (self.root / "markers").iterdir()}
+        return outside | {p.name.removeprefix("marker-") for p in self.work.glob("marker-*")}
+
     def again(self) -> None:
         """What is there now is how it has to stay."""
         self._before = self.outside()

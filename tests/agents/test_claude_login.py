@@ -39,35 +39,25 @@ def plant(rig):
         (folder / "agents/planted.md").write_text(told)
     (rig.work / "CLAUDE.md").write_text(f"{WORD} of the tree\n")
     (rig.work / "CLAUDE.local.md").write_text(f"{WORD} of the tree, local\n")
-    servers = {"users": {"command": "/bin/sh", "args": ["-c", _mark(rig, "mcp-user")]}}
+    servers = {"users": {"command": "/bin/sh", "args": ["-c", rig.mark("mcp-user")]}}
     (rig.home / ".claude.json").write_text(
         json.dumps({"mcpServers": servers, "hasCompletedOnboarding": True})
     )
-    servers = {"repositorys": {"command": "/bin/sh", "args": ["-c", _mark(rig, "mcp-repository")]}}
+    servers = {"repositorys": {"command": "/bin/sh", "args": ["-c", rig.mark("mcp-repository")]}}
     (rig.work / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
 
 def _settings(rig, name):
     events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
-    hooks = {e: [{"hooks": [{"type": "command", "command": _mark(rig, f"hook-{name}-{e}")}]}] for e in events}
+    hooks = {e: [{"hooks": [{"type": "command", "command": rig.mark(f"hook-{name}-{e}")}]}] for e in events}
     return {
         "hooks": hooks,
         "model": f"{WORD}-model",
         "env": {"PLANTED": WORD},
-        "apiKeyHelper": _mark(rig, f"helper-{name}") + "; echo wrong-key",
+        "apiKeyHelper": rig.mark(f"helper-{name}") + "; echo wrong-key",
         "enableAllProjectMcpServers": True,
         "permissions": {"deny": ["Write"]},
     }
-
-
-def _mark(rig, name):
-    """Leaves a mark wherever it may write."""
-    return f"touch {rig.root}/markers/{name} {rig.work}/marker-{name}"
-
-
-def marks(rig):
-    outside = {p.name for p in (rig.root / "markers").iterdir()}
-    return outside | {p.name.removeprefix("marker-") for p in rig.work.glob("marker-*")}
 
 
 @pytest.fixture
@@ -97,7 +87,7 @@ def test_the_login_is_lent_and_nothing_else(planted, mode):
         reply = call(planted, server, mode)
     assert reply.error is None, reply.detail
     assert (planted.work / FILE).exists()
-    assert marks(planted) == set()
+    assert planted.marks() == set()
     assert {turn.key for turn in server.turns} == {KEY}
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() not in sent
@@ -128,7 +118,7 @@ def test_the_same_home_is_active_without_steersman(planted):
         "mcp-user",
         "mcp-repository",
     }
-    assert acting <= marks(planted)
+    assert acting <= planted.marks()
 
 
 @pytest.mark.parametrize(

@@ -26,16 +26,6 @@ from steersman.testing.models.script import Turn
 WORD = "a-word-that-was-planted"
 
 
-def mark(rig, name):
-    """Leaves a mark wherever it may write."""
-    return f"touch {rig.root}/markers/{name} {rig.work}/marker-{name}"
-
-
-def marks(rig):
-    outside = {p.name for p in (rig.root / "markers").iterdir()}
-    return outside | {p.name.removeprefix("marker-") for p in rig.work.glob("marker-*")}
-
-
 @pytest.fixture
 def planted(rig):
     """A home and a repository in which everything that can act leaves a mark, for each of the three."""
@@ -54,11 +44,11 @@ def planted(rig):
 def _plant_codex(rig, top, name):
     folder = top / ".codex"
     folder.mkdir()
-    hook = f'[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = "{mark(rig, f"hook-{name}")}"'
+    hook = f'[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = "{rig.mark(f"hook-{name}")}"'
     server = (
-        f'[mcp_servers.planted]\ncommand = "/bin/sh"\nargs = ["-c", "{mark(rig, f"mcp-{name}")}; sleep 3"]'
+        f'[mcp_servers.planted]\ncommand = "/bin/sh"\nargs = ["-c", "{rig.mark(f"mcp-{name}")}; sleep 3"]'
     )
-    notify = f'notify = ["/bin/sh", "-c", "{mark(rig, f"notify-{name}")}"]'
+    notify = f'notify = ["/bin/sh", "-c", "{rig.mark(f"notify-{name}")}"]'
     (folder / "config.toml").write_text(f'{notify}\ndeveloper_instructions = "{WORD}"\n{server}\n{hook}\n')
     (folder / "AGENTS.md").write_text(f"{WORD} of the {name}\n")
     skill = top / ".agents" / "skills" / "planted"
@@ -70,10 +60,10 @@ def _plant_gemini(rig, top, name):
     folder = top / ".gemini"
     folder.mkdir()
     hooks = {
-        e: [{"hooks": [{"type": "command", "command": mark(rig, f"hook-{name}")}]}]
+        e: [{"hooks": [{"type": "command", "command": rig.mark(f"hook-{name}")}]}]
         for e in ("SessionStart", "BeforeAgent")
     }
-    servers = {"planted": {"command": "/bin/sh", "args": ["-c", mark(rig, f"mcp-{name}") + "; sleep 3"]}}
+    servers = {"planted": {"command": "/bin/sh", "args": ["-c", rig.mark(f"mcp-{name}") + "; sleep 3"]}}
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "hooks": hooks,
@@ -98,7 +88,7 @@ def _plant_opencode(rig, folder, name):
     )
     server = {
         "type": "local",
-        "command": ["/bin/sh", "-c", mark(rig, f"mcp-{name}") + "; sleep 3"],
+        "command": ["/bin/sh", "-c", rig.mark(f"mcp-{name}") + "; sleep 3"],
         "enabled": True,
     }
     (folder / "opencode.json").write_text(json.dumps({"mcp": {"planted": server}}))
@@ -191,7 +181,7 @@ def test_the_login_is_lent_and_nothing_else(planted, name, mode):
         reply = call(planted, cli(), server, mode)
     assert reply.error is None, reply.detail
     assert (planted.work / FILE).exists()
-    assert marks(planted) == set()
+    assert planted.marks() == set()
     assert {turn.key for turn in server.turns} == {key}
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() not in sent
@@ -235,8 +225,8 @@ def test_the_same_home_is_active_without_steersman(planted, name):
             )
     sent = b"".join(seen.body for seen in server.requests)
     assert WORD.encode() in sent
-    assert {m.split("-")[-1] for m in marks(planted)} & {"user", "repository"}
-    assert any(m.endswith("user") for m in marks(planted))
+    assert {m.split("-")[-1] for m in planted.marks()} & {"user", "repository"}
+    assert any(m.endswith("user") for m in planted.marks())
 
 
 # ── renewal ─────────────────────────────────────────────────────────────────────────────────────────────────────────

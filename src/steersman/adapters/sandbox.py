@@ -100,7 +100,7 @@ class BubblewrapSandbox:
             narrows = Narrows(box.network or ())
             way = await stack.enter_async_context(narrows.opened()) if box.network else ""
             words = self.words(argv, box, env, cwd, folder, way, narrows.ports)
-            yield Boxed(words, environment(env, box), narrows.refused, doors=_DOORS)
+            yield Boxed(words, environment(env, box), narrows.refused, _doors())
 
     def words(
         self,
@@ -167,6 +167,11 @@ def limits(memory_gb: int) -> str:
     if _release() >= (5, 14):  # before, the processes of the same user outside were counted too
         bounds["nproc"] = PROCESSES
     return ",".join(f"{name}={value}" for name, value in bounds.items())
+
+
+def _doors() -> Doors | None:
+    """None where a process cannot be held by a descriptor: a keeper has to be around the box then."""
+    return _DOORS if _release() >= (5, 3) else None
 
 
 def _release() -> tuple[int, ...]:

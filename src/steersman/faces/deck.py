@@ -217,10 +217,10 @@ class Deck:
     def close(self) -> None:
         """Shows timers that are due and that nobody drives, then lets go of the store."""
         if not self.quiet and not self.mute:
-            with suppress(Exception):  # a look aside: whatever it meets, the command has done its work
+            with suppress(SteersmanError, OSError):  # a store in trouble is the command's to tell
                 self._due()
         if self._aside:
-            with suppress(Exception):
+            with suppress(SteersmanError, OSError):
                 self._lifted()
         journal, self._journal = self._journal, None
         if journal is not None:
