@@ -140,18 +140,21 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_exit_5(
 def test_what_a_command_says_at_its_end_is_one_document(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A look at due timers that fails takes nothing back and adds nothing; letting go of the store that fails does."""
+    """A disk that fails at the look at due timers takes nothing back and adds nothing; a defect of ours is told."""
     from steersman.faces.deck import Deck
 
     def broken(_deck: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Deck, "_due", broken)
+    def troubled(_deck: object) -> None:
+        raise OSError("the disk went away")
+
+    monkeypatch.setattr(Deck, "_due", troubled)
     words = ["machine", "list", "--json", "--project", str(tmp_path)]
     assert main(bootstrap, words) == 0  # type: ignore[arg-type]  a module is a Helm
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)[0]["name"] == "roundtable"
-    monkeypatch.setattr(Deck, "close", broken)
+    monkeypatch.setattr(Deck, "_due", broken)
     assert main(bootstrap, words) == 70  # type: ignore[arg-type]  the same
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line)["exit_code"] == 70
