@@ -19,6 +19,7 @@ from docs.grammars import grammar_page
 from steersman.bootstrap import machines
 from steersman.contracts.chat import Conversation, Message
 from steersman.contracts.config import config_schema
+from steersman.contracts.planning.documents import DOCUMENTS, document_schema
 from steersman.contracts.replies import REPLIES, reply_schema
 from steersman.contracts.script import script_schema
 from steersman.kernel.build import Machine
@@ -53,8 +54,10 @@ def machine_page(m: Machine) -> str:
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas of everything that crosses a boundary as a file or a line."""
     replies = {f"{name}-reply": reply_schema(name) for name in REPLIES}
+    planning = {name.replace("_", "-"): document_schema(name) for name in DOCUMENTS}
     return {
         **replies,
+        **planning,
         "steersman.toml": config_schema(),
         "script": script_schema(),
         "entry": schema_of(Entry, "tape entry"),

@@ -1,0 +1,91 @@
+"""FactPack, MemoryPack and ContextBundle: what is known before anything is planned, each fact with its place."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from steersman.contracts.planning.policy import ExecutionPolicy
+from steersman.contracts.planning.words import Count, Digest, Document, Line, Moment, Ref, Scope, Text
+
+FactKind = Literal[
+    "language", "framework", "package", "test_command", "build_command", "lint_command", "format_command",
+    "type_command", "ci", "ownership", "container", "licence", "documentation", "secret_file", "lock_file",
+    "entry_point", "database", "infrastructure",
+]  # fmt: skip
+
+
+class Evidence(Document, frozen=True, kw_only=True):
+    """A place in a file of the project: `scan://<id>` names it."""
+
+    id: Annotated[str, Meta(pattern=r"^ev[0-9a-f]{12}$")]
+    source_file: Annotated[str, Meta(min_length=1, max_length=4096)]
+    first_line: Annotated[int, Meta(ge=0)]  # 0: the file as a whole
+    last_line: Annotated[int, Meta(ge=0)]
+    digest: Digest  # of the file
+    snippet: Annotated[str, Meta(max_length=200)]
+
+
+class Fact(Document, frozen=True, kw_only=True):
+    """One thing that is true of the project, and the evidence for it; `fact://<kind>/<name>` names it."""
+
+    kind: FactKind
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    value: Annotated[str, Meta(max_length=400)] = ""  # a version, a command line
+    argv: Annotated[tuple[str, ...], Meta(max_length=64)] = ()
+    root: Annotated[str, Meta(max_length=4096)] = "."  # the part of the project it is about
+    evidence: Annotated[tuple[str, ...], Meta(min_length=1, max_length=20)]  # ids
+
+
+class Bounds(Document, frozen=True, kw_only=True):
+    """How far the scan went: what was left out is said, never silently missing."""
+
+    files_seen: Count
+    files_read: Count
+    bytes_read: Count
+    skipped: Count  # vendored, ignored, too big or unreadable
+    complete: bool
+    stopped_by: Annotated[str, Meta(max_length=200)] = ""
+
+
+class FactPack(Document, frozen=True, kw_only=True):
+    """What a scan of the project's own files has found; the same files give the same bytes."""
+
+    schema_version: Literal["1.1.0"] = "1.1.0"
+    project_id: Annotated[str, Meta(min_length=1, max_length=120)]
+    fingerprint: Digest  # over the names and digests of what was read
+    facts: tuple[Fact, ...]
+    evidence: tuple[Evidence, ...]
+    bounds: Bounds
+
+
+class Memory(Document, frozen=True, kw_only=True):
+    """Something that was learnt before; `memory://<id>` names it."""
+
+    id: Annotated[str, Meta(pattern=r"^mem_[0-9a-f]{12}$")]
+    scope: Scope
+    subject: Annotated[str, Meta(max_length=200)] = ""  # the task or agent of that scope
+    text: Text
+    tags: Annotated[tuple[Line, ...], Meta(max_length=20)] = ()
+    source: Annotated[str, Meta(max_length=200)] = ""  # who or what said so
+    created_at: Moment
+
+
+class MemoryPack(Document, frozen=True, kw_only=True):
+    """The memories that fit, in an order that depends on nothing but them and the question."""
+
+    schema_version: Literal["1.1.0"] = "1.1.0"
+    project_id: Annotated[str, Meta(min_length=1, max_length=120)]
+    query: Annotated[str, Meta(max_length=4000)]
+    scopes: tuple[Scope, ...]
+    threshold: Count  # how many there have to be
+    memories: tuple[Memory, ...]
+
+
+class ContextBundle(Document, frozen=True, kw_only=True):
+    """All that the planner goes by."""
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    memory: MemoryPack
+    facts: FactPack
+    policy: ExecutionPolicy
+    evidence_refs: tuple[Ref, ...]  # every name under which something of it can be cited, sorted

@@ -1,0 +1,131 @@
+"""PrecheckReport, RuleDecision, RiskAssessment and RoutingAdvice: what the planner has found, with its reasons."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from steersman.contracts.planning.words import (
+    Count,
+    Decision,
+    Digest,
+    Document,
+    Id,
+    Kind,
+    Line,
+    MaybeDigest,
+    MaybeVersion,
+    Placement,
+    Ref,
+    Review,
+    Risk,
+    Severity,
+    Version,
+)
+
+RedLine = Literal["I1", "I2", "I3", "I4", "I5"]
+
+
+class Problem(Document, frozen=True, kw_only=True):
+    """One thing that is wrong, where, and what would mend it."""
+
+    field: Annotated[str, Meta(max_length=400)]  # a path such as planned_commands[2].evidence_refs
+    message: Annotated[str, Meta(min_length=1, max_length=1000)]
+    fix: Annotated[str, Meta(max_length=1000)] = ""
+    line: Annotated[int, Meta(ge=0)] = 0  # of the file it was read from; 0: not known
+
+
+class RedLineCheck(Document, frozen=True, kw_only=True):
+    """One red line looked at."""
+
+    red_line: RedLine
+    passed: bool
+    details: tuple[Problem, ...] = ()
+
+
+class Reference(Document, frozen=True, kw_only=True):
+    """One id that an intent names, and what the registry has for it."""
+
+    kind: Kind
+    id: Id
+    found: Literal["usable", "missing", "inactive", "drifted", "unpinned"]
+    version: MaybeVersion = ""
+    pinned: Annotated[str, Meta(max_length=120)] = ""
+    digest: MaybeDigest = ""
+
+
+class PrecheckReport(Document, frozen=True, kw_only=True):
+    """Everything that is looked at before anything is planned; each is looked at, whatever the others say."""
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    intent_id: Annotated[str, Meta(max_length=80)]
+    schema_valid: bool
+    schema_problems: tuple[Problem, ...]
+    checksum_matches: bool
+    checksum_expected: Digest
+    red_lines: tuple[RedLineCheck, ...]
+    execution_payload: tuple[Problem, ...]  # forbidden key names, at any depth
+    references: tuple[Reference, ...]
+    registry_digest: Digest
+    policy_problems: tuple[Problem, ...]
+
+
+class RuleFired(Document, frozen=True, kw_only=True):
+    """One rule on one command: whether it holds, or why nobody can say."""
+
+    rule_id: Id
+    rule_version: Version
+    severity: Severity
+    decision: Decision
+    outcome: Literal["fired", "silent", "undecidable"]
+    evidence_used: tuple[Ref, ...]
+    reason: Annotated[str, Meta(max_length=1000)]
+
+
+class RuleDecision(Document, frozen=True, kw_only=True):
+    """What all rules together say about one planned command."""
+
+    decision_id: Annotated[str, Meta(max_length=120)]
+    command_id: Id
+    decision: Decision
+    severity: Severity
+    hard: bool  # a deny that ends the run
+    undecidable: bool
+    conflict: Annotated[str, Meta(max_length=1000)] = ""  # why no order resolves it
+    evidence_used: tuple[Ref, ...]
+    reason: Annotated[str, Meta(min_length=1, max_length=2000)]
+    required_changes: tuple[Line, ...] = ()
+    review: tuple[Review, ...] = ()
+    rules: tuple[RuleFired, ...]
+
+
+class RiskFactor(Document, frozen=True, kw_only=True):
+    """Something that makes it dangerous, and how we know."""
+
+    risk: Risk
+    what: Annotated[str, Meta(min_length=1, max_length=1000)]
+    evidence_refs: tuple[Ref, ...]
+
+
+class RiskAssessment(Document, frozen=True, kw_only=True):
+    """The danger of the whole plan: the gravest of its factors."""
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    overall_risk: Risk
+    stated_risk: Risk  # by the intent
+    factors: tuple[RiskFactor, ...]
+    requires_review: tuple[Review, ...]
+
+
+class RoutingAdvice(Document, frozen=True, kw_only=True):
+    """Which model would suit an agent: advice, never a decision."""
+
+    agent_id: Id
+    task_type: Annotated[str, Meta(max_length=80)]
+    model: Annotated[str, Meta(max_length=400)]  # empty: the policy leaves none
+    placement: Placement | Literal[""]
+    sensitive: bool
+    tokens: Count
+    micro_usd: Count
+    reason: Annotated[str, Meta(min_length=1, max_length=1000)]
+    fallback: Annotated[str, Meta(max_length=400)] = ""
+    violation: bool = False

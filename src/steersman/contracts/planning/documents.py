@@ -1,0 +1,48 @@
+"""Every planning document by its file name: what has a JSON Schema, and what outputs are held against."""
+
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.planning.content import AgentProfile, CommandSpec, Rule, Snapshot, Workflow
+from steersman.contracts.planning.context import ContextBundle, FactPack, MemoryPack
+from steersman.contracts.planning.decisions import PrecheckReport, RiskAssessment, RoutingAdvice, RuleDecision
+from steersman.contracts.planning.forms import AuditLog, CoordinatorRunTape
+from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.policy import ExecutionPolicy
+from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
+from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, Manifest, ReviewPack
+
+DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "execution_intent": ExecutionIntent,
+    "execution_policy": ExecutionPolicy,
+    "workflow": Workflow,
+    "agent": AgentProfile,
+    "command": CommandSpec,
+    "rule": Rule,
+    "registry_snapshot": Snapshot,
+    "memory_pack": MemoryPack,
+    "fact_pack": FactPack,
+    "context_bundle": ContextBundle,
+    "precheck_report": PrecheckReport,
+    "rule_decision": RuleDecision,
+    "risk_assessment": RiskAssessment,
+    "routing_advice": RoutingAdvice,
+    "execution_graph": ExecutionGraph,
+    "question_pack": QuestionPack,
+    "answer_pack": AnswerPack,
+    "settled_questions": Settled,
+    "review_pack": ReviewPack,
+    "failure_pack": FailurePack,
+    "manifest": Manifest,
+    "coordinator_run_tape": CoordinatorRunTape,
+    "audit_log": AuditLog,
+    "coordinator_run_summary": CoordinatorRunSummary,
+}
+
+
+def document_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of one document."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name.replace("_", " ")}
+    return {**head, **msgspec.json.schema(DOCUMENTS[name])}

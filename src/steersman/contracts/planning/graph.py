@@ -1,0 +1,116 @@
+"""ExecutionGraph v0.9.2: what is proposed, in which order, by whom, and on what evidence."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from steersman.contracts.planning.words import (
+    Count,
+    Digest,
+    Document,
+    Effect,
+    Id,
+    Line,
+    MaybeId,
+    Mode,
+    Moment,
+    Phase,
+    Ref,
+    Review,
+    Risk,
+    Version,
+)
+
+NodeType = Literal["phase", "action_proposal", "decision_point", "question", "review_gate"]
+EdgeType = Literal["sequential", "parallel", "conditional", "fallback"]
+NodeId = Annotated[str, Meta(pattern=r"^n_[a-z0-9_]{1,150}$")]
+MOST_NODES = 20_000
+
+
+class Node(Document, frozen=True, kw_only=True):
+    """One box of the graph."""
+
+    node_id: NodeId
+    node_type: NodeType
+    label: Annotated[str, Meta(min_length=1, max_length=400)]
+    description: Annotated[str, Meta(max_length=4000)] = ""
+    phase_ref: Phase | Literal[""] = ""
+    workflow_ref: MaybeId = ""
+    command_ref: MaybeId = ""
+    effects: tuple[Effect, ...] = ()
+    risk_level: Risk | Literal[""] = ""
+    evidence_refs: tuple[Ref, ...] = ()
+    rule_refs: tuple[Annotated[str, Meta(max_length=120)], ...] = ()
+    question_ref: Annotated[str, Meta(max_length=120)] = ""
+    review_criteria: tuple[Review, ...] = ()
+    status: Literal["proposed", "excluded", "placeholder"] = "proposed"
+    reason: Annotated[str, Meta(max_length=2000)] = ""  # why it is excluded, or how an answer changed it
+
+
+class Edge(Document, frozen=True, kw_only=True):
+    """From one node to another."""
+
+    edge_id: Annotated[str, Meta(pattern=r"^e_[0-9a-f]{16}$")]
+    from_node: NodeId
+    to_node: NodeId
+    edge_type: EdgeType
+    condition: Annotated[str, Meta(max_length=400)] = ""
+    label: Annotated[str, Meta(max_length=200)] = ""
+
+
+class Swimlane(Document, frozen=True, kw_only=True):
+    """What one agent answers for."""
+
+    swimlane_id: Annotated[str, Meta(max_length=120)]
+    agent_id: Id
+    role: Annotated[str, Meta(min_length=1, max_length=80)]
+    node_refs: tuple[NodeId, ...]
+
+
+class Versions(Document, frozen=True, kw_only=True):
+    """Which version of each piece of content was used."""
+
+    workflows: dict[Id, Version]
+    agents: dict[Id, Version]
+    commands: dict[Id, Version]
+    rules: dict[Id, Version]
+
+
+class GraphLineage(Document, frozen=True, kw_only=True):
+    """What the graph was made from."""
+
+    derived_from_intent: Annotated[str, Meta(max_length=80)]
+    intent_checksum: Digest
+    policy_digest: Digest
+    facts_digest: Digest
+    memory_digest: Digest
+    registry_digest: Digest
+    registry_versions: Versions
+    coordinator_version: Annotated[str, Meta(max_length=40)]
+
+
+class Estimate(Document, frozen=True, kw_only=True):
+    """A number and what it was worked out from."""
+
+    value: Count
+    unit: Literal["minutes", "points", "files", "commits", "tokens", "micro_usd"]
+    basis: tuple[Line, ...]
+
+
+class ExecutionGraph(Document, frozen=True, kw_only=True):
+    """The plan as a graph without cycles; `checksum` is over nodes, edges and swimlanes."""
+
+    schema_version: Literal["0.9.2"] = "0.9.2"
+    graph_id: Annotated[str, Meta(pattern=r"^graph_[0-9a-f]{16}$")]
+    plan_id: Annotated[str, Meta(pattern=r"^plan_[0-9a-f]{16}$")]
+    intent_id: Annotated[str, Meta(max_length=80)]
+    created_at: Moment  # of the intent
+    stage: Literal["draft", "final"]
+    execution_policy: Mode
+    nodes: Annotated[tuple[Node, ...], Meta(min_length=1, max_length=MOST_NODES)]
+    edges: tuple[Edge, ...]
+    swimlanes: tuple[Swimlane, ...]
+    lineage: GraphLineage
+    estimated_duration: Estimate
+    complexity: Estimate  # 0–100 points
+    checksum: Digest

@@ -1,0 +1,158 @@
+"""ReviewPack (planning form 1.1.0), FailurePack, Manifest and CoordinatorRunSummary: what is handed over at the end."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from steersman.contracts.planning.decisions import Problem, RiskAssessment
+from steersman.contracts.planning.graph import Estimate, GraphLineage
+from steersman.contracts.planning.words import (
+    Count,
+    Digest,
+    Document,
+    Id,
+    Line,
+    Mode,
+    Moment,
+    Phase,
+    Ref,
+    Review,
+    Risk,
+)
+
+
+class PlanSummary(Document, frozen=True, kw_only=True):
+    """The plan in a few sentences."""
+
+    objective: Annotated[str, Meta(min_length=1, max_length=2000)]
+    approach: tuple[Line, ...]
+    risks: tuple[Annotated[str, Meta(max_length=1000)], ...]
+    non_goals: tuple[Line, ...] = ()
+
+
+class Budget(Document, frozen=True, kw_only=True):
+    """A bound of the intent beside what the plan is expected to need."""
+
+    name: Literal["max_files", "max_commits", "max_tokens", "max_cost_usd", "max_files_per_commit"]
+    limit: Count
+    estimate: Count
+    within: bool
+
+
+class Impact(Document, frozen=True, kw_only=True):
+    """What would change."""
+
+    files: tuple[Annotated[str, Meta(max_length=4096)], ...]
+    modules: tuple[Line, ...]
+    areas: tuple[Annotated[str, Meta(max_length=40)], ...]
+    estimated_files: Estimate
+    estimated_commits: Estimate
+    budgets: tuple[Budget, ...]
+
+
+class ReviewGate(Document, frozen=True, kw_only=True):
+    """Somebody has to look here before it goes on."""
+
+    gate_id: Annotated[str, Meta(max_length=160)]
+    category: Review
+    phase: Phase | Literal[""]
+    why: Line
+    evidence_refs: tuple[Ref, ...]
+
+
+class RollbackStep(Document, frozen=True, kw_only=True):
+    """How one action is undone."""
+
+    command_id: Id
+    how: Annotated[str, Meta(min_length=1, max_length=400)]
+
+
+class PlannedAction(Document, frozen=True, kw_only=True):
+    """What an executing machine may do: the contract of a frozen plan with whoever carries it out."""
+
+    command_id: Id
+    argv: tuple[str, ...]
+    phase: Phase | Literal[""]
+
+
+class ReviewPack(Document, frozen=True, kw_only=True):
+    """Everything a reviewer needs, and the bounds that an execution has to keep."""
+
+    schema_version: Literal["1.1.0"] = "1.1.0"
+    plan_id: Annotated[str, Meta(max_length=40)]
+    intent_id: Annotated[str, Meta(max_length=80)]
+    execution_mode: Mode
+    plan_summary: PlanSummary
+    risk_assessment: RiskAssessment
+    change_impact: Impact
+    review_gates: tuple[ReviewGate, ...]
+    rollback_guide: tuple[RollbackStep, ...]
+    actions: tuple[PlannedAction, ...]
+    excluded: tuple[Line, ...]  # commands that were left out, each with its reason
+    estimated_duration: Estimate
+    complexity: Estimate
+    generated_at: Moment  # of the intent
+
+
+FailureType = Literal[
+    "constraint_violation", "missing_registry", "rule_denied", "policy_violation", "red_line_violation",
+]  # fmt: skip
+
+
+class Recovery(Document, frozen=True, kw_only=True):
+    """What would help: the field or thing to change, and how."""
+
+    change: Annotated[str, Meta(min_length=1, max_length=400)]
+    how: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class FailurePack(Document, frozen=True, kw_only=True):
+    """Why there is no plan, and what would help."""
+
+    schema_version: Literal["1.1.0"] = "1.1.0"
+    plan_id: Annotated[str, Meta(max_length=40)]
+    intent_id: Annotated[str, Meta(max_length=80)]
+    failure_type: FailureType
+    cause: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{2,59}$")]
+    failed_at_state: Annotated[str, Meta(pattern=r"^[A-Z_]{4,30}$")]
+    message: Annotated[str, Meta(min_length=1, max_length=2000)]
+    problems: tuple[Problem, ...]
+    evidence_refs: tuple[Ref, ...]
+    recovery_suggestions: Annotated[tuple[Recovery, ...], Meta(min_length=1)]
+    retriable: bool  # by changing what is named; never for a red line without a person
+    risk: Risk
+
+
+class Frozen(Document, frozen=True, kw_only=True):
+    """One file of a frozen plan."""
+
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9_]{1,60}\.(json|md|mmd|svg)$")]
+    sha256: Digest
+    bytes: Count
+
+
+class Manifest(Document, frozen=True, kw_only=True):
+    """Every frozen file with its digest, and where it all comes from."""
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    plan_id: Annotated[str, Meta(pattern=r"^plan_[0-9a-f]{16}$")]
+    intent_id: Annotated[str, Meta(max_length=80)]
+    files: Annotated[tuple[Frozen, ...], Meta(min_length=1)]
+    lineage: GraphLineage
+
+
+class CoordinatorRunSummary(Document, frozen=True, kw_only=True):
+    """A plan in one look."""
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    run_id: Annotated[str, Meta(max_length=40)]
+    plan_id: Annotated[str, Meta(max_length=40)]
+    intent_id: Annotated[str, Meta(max_length=80)]
+    final_state: Literal["DONE", "BLOCKED", "ABORTED"]
+    nodes: Count
+    actions: Count
+    excluded: Count
+    questions_asked: Count
+    questions_defaulted: Count
+    overall_risk: Risk
+    failure: Annotated[str, Meta(max_length=2000)] = ""
