@@ -18,10 +18,11 @@ from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_revert import revert
+from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.contracts.commands import Argv
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text
 from steersman.errors import WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
@@ -37,6 +38,7 @@ class GitWorkspace:
     ) -> None:
         self.setup = setup
         self._git = Git(repo, state_dir / "hulls")
+        self._texts = Texts(self._git)
         self._trees = Trees(self._git, state_dir / "worktrees", checked_patterns(include))
         self._checkouts = Checkouts(self._git, self._trees.root)
         self._courier = Courier(self._git, self._checkouts)
@@ -90,6 +92,14 @@ class GitWorkspace:
     def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         """Those of these names that are plain files of a commit, with what is in them."""
         return contents(self._git, self._git.commit_of(commit), names)
+
+    def paths(self, commit: str) -> tuple[str, ...]:
+        """The plain files of a commit, sorted."""
+        return self._texts.paths(self._git.commit_of(commit))
+
+    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
+        """Those of these names that are plain files of a commit, within the bounds with what is in them."""
+        return self._texts.read(self._git.commit_of(commit), names, each, total)
 
     def links(self, commit: str) -> tuple[str, ...]:
         """The symbolic links of a commit."""

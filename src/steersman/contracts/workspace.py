@@ -31,6 +31,14 @@ class Touched(msgspec.Struct, frozen=True):
     empty: bool = False  # there is nothing in it any more
 
 
+class Text(msgspec.Struct, frozen=True):
+    """What is in one plain file of a commit."""
+
+    path: str  # outside text
+    content: str  # outside text; what is no UTF-8 is replaced
+    whole: bool = True  # False: it is too long, and nothing of it is here
+
+
 class Change(msgspec.Struct, frozen=True):
     """What a working tree holds now, pinned so that git keeps it."""
 

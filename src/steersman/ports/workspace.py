@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text
 
 
 class Workspace(Protocol):
@@ -42,6 +42,17 @@ class Workspace(Protocol):
 
     def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         """Those of these names that are plain files of a commit, with what is in them; a link is none."""
+        ...
+
+    def paths(self, commit: str) -> tuple[str, ...]:
+        """The plain files of a commit, sorted; bytes of a name that are no text are escaped as in `Touched`."""
+        ...
+
+    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
+        """Those of these names that are plain files of a commit, with what is in them.
+
+        One that is longer than `each` bytes, or does not fit into what is left of `total`, comes without its content.
+        """
         ...
 
     def links(self, commit: str) -> tuple[str, ...]:

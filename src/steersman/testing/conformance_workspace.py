@@ -135,6 +135,34 @@ class WorkspaceConformance:
         gone, _ = workspace.capture(RUN, str(tree), base.commit, "work").touched
         assert (gone.old, gone.new, gone.empty) == (emptied.old, "", False)
 
+    def test_texts_of_a_commit_are_read_within_bounds(self, workspace: Workspace, base: Base) -> None:
+        """Every plain file is listed, also one with an odd name; what is too long comes without its content."""
+        tree = self.start(workspace, base)
+        (tree / "long").write_text("x" * 100)
+        (tree / "odd\nname ☃").write_text("☃")
+        (tree / "sub").mkdir()
+        (tree / "sub" / "empty").write_text("")
+        (tree / "twin").write_text("x" * 100)
+        commit = workspace.capture(RUN, str(tree), base.commit, "work").commit
+        paths = workspace.paths(commit)
+        assert paths == ("README", "long", "odd\nname ☃", "sub/empty", "twin")
+        assert workspace.paths(base.commit) == ("README",)
+
+        def read(each: int, total: int) -> dict[str, tuple[str, bool]]:
+            found = workspace.texts(commit, (*paths, "nowhere"), each, total)
+            return {t.path: (t.content, t.whole) for t in found}
+
+        assert read(50, 1000) == {
+            "README": ("hello\n", True),
+            "long": ("", False),
+            "odd\nname ☃": ("☃", True),
+            "sub/empty": ("", True),
+            "twin": ("", False),
+        }
+        assert read(100, 1000)["long"] == ("x" * 100, True)
+        assert read(100, 8)["odd\nname ☃"] == ("", False)
+        assert workspace.texts(commit, (), 100, 100) == ()
+
     def test_files_are_put_as_a_commit_has_them(self, workspace: Workspace, base: Base) -> None:
         """Edited, deleted and new names become what the commit has, and putting them back leaves no trace."""
         tree = self.start(workspace, base)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Touched
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text, Touched
 from steersman.errors import WorkspaceError
 from steersman.kernel.canonical import digest_of
 
@@ -101,6 +101,19 @@ class FakeWorkspace:
 
     def contents(self, commit: str, names: Sequence[str]) -> dict[str, bytes]:
         return {name: text.encode() for name, text in self._files(commit).items() if name in names}
+
+    def paths(self, commit: str) -> tuple[str, ...]:
+        return tuple(sorted(self._files(commit)))
+
+    def texts(self, commit: str, names: Sequence[str], each: int, total: int) -> tuple[Text, ...]:
+        files, left, found = self._files(commit), total, []
+        for name in names:
+            if name in files:
+                size = len(files[name].encode())
+                whole = size <= min(each, left)
+                left -= size if whole else 0
+                found.append(Text(name, files[name] if whole else "", whole))
+        return tuple(found)
 
     def links(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  text files only
         return ()
