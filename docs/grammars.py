@@ -8,7 +8,7 @@ from steersman.judges.infrastructure import AGENTS, CODE, TESTS, Kind
 
 OPENING = """Which commands a tester may propose, word for word. A word that has no place here is refused: there is no prefix rule and no list of forbidden words. `steersman check command` says what holds in your project, [Allow commands](../how-to/allow-commands.md) how to add to it.
 
-A command is a list of words, or one line in which quotes keep words together; whatever a shell would expand, redirect or join is refused. At most 64 words, each of printable characters in their plain Unicode form, none empty. What is approved is what is executed, without a shell, in a folder and an environment of steersman's own. A path that leads out of the tree through a link is refused when the command is to run.
+A command is a list of words, or one line in which quotes keep words together; whatever a shell would expand, redirect or join is refused. At most 64 words, each of printable characters in their plain Unicode form, none empty. What is approved is what is executed, without a shell, in a folder and an environment of steersman's own. A path that leads out of the tree through a link is refused when the command is to run, and so is a search of folders that would read a file which looks like one with secrets.
 
 `SCRIPT` and `TARGET` stand for the names under `scripts` and `targets` of `[commands]`."""
 

@@ -303,11 +303,11 @@ def render_config(**values: Any) -> str:
     return render(**values)
 
 
-def leads_out(root: str, path: str) -> str | None:
-    """Why a path of a command leaves the tree, or None."""
-    from steersman.adapters.tree_paths import leads_out as found
+def out_of_bounds(root: str, reach: Any) -> str | None:
+    """Why a command may not touch what it names in this tree, or None."""
+    from steersman.adapters.tree_paths import out_of_bounds as found
 
-    return found(root, path)
+    return found(root, reach, running=False)
 
 
 def cannot_hold(root: str, name: str) -> str | None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from steersman.adapters.artifacts import FolderArtifacts
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.sandbox import probe
-from steersman.adapters.tree_paths import cannot_hold, leads_out
+from steersman.adapters.tree_paths import MOST, cannot_hold, leads_out, out_of_bounds
 from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands, OwnGrammar
 from steersman.judges.commands import Approved, approve
+from steersman.judges.grammars import SETS
 
 ECHO = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
 EVERYTHING = Commands(
@@ -203,6 +204,111 @@ def test_what_leads_out(store, path):
 def test_what_stays(store, path):
     """Files, folders and what is not there yet."""
     assert leads_out(str(store), path) is None
+
+
+EVERYTHING = Commands(sets=tuple(SETS))
+
+
+def looked_at(store, line, *, running=True):
+    """What the disk says against a command that fits its grammar."""
+    verdict = approve(line, (), EVERYTHING)
+    assert isinstance(verdict, Approved), verdict
+    return out_of_bounds(str(store), verdict.reach, running=running)
+
+
+@pytest.fixture
+def hoard(tmp_path):
+    """A tree with secrets in it, some hidden, some not, some under another name."""
+    for name in (
+        ".env",
+        "src/app.py",
+        "src/notes.txt",
+        "config/.npmrc",
+        "config/app.yml",
+        "deploy/server.pem",
+        ".git/config",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "data.txt").symlink_to(".env")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("grep -r SECRET .", ".env"),
+        ("grep -rn x", ".env"),
+        ("grep -rn x config", ".npmrc"),
+        ("grep -rn x src deploy", "server.pem"),
+        ("grep -rn --exclude='.*' x .", "server.pem"),
+        ("grep -rn --include='*' x .", ".env"),
+        ("grep -rn --exclude=.env --include='*' x .", ".env"),
+        ("rg x", "server.pem"),
+        ("rg x deploy", "server.pem"),
+        ("rg -g '*' x config", ".npmrc"),
+        ("rg -tpy x config", ".npmrc"),
+        ("cat data.txt", "data.txt"),
+        ("grep x data.txt", "data.txt"),
+    ],
+)
+def test_what_would_show_a_secret(hoard, line, said):
+    """A search that would read a file that looks like a secret is blocked, and so is a link to one."""
+    trouble = looked_at(hoard, line)
+    assert trouble is not None
+    assert said in trouble
+    assert "keeps secrets" in trouble
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "grep -rn x src",
+        "grep -rn --include='*.py' x .",
+        "grep -rn --exclude='.*' --exclude='*.pem' x .",
+        "grep -rn --exclude='.*' --exclude-dir=deploy x .",
+        "grep x src/app.py",
+        "rg x src config",
+        "rg -g '*.py' x",
+        "cat src/notes.txt",
+        "find . -name .env",
+        "grep -rn x nowhere",
+    ],
+)
+def test_what_shows_none(hoard, line):
+    """A search that leaves them out, or looks elsewhere, may run; names may be listed."""
+    assert looked_at(hoard, line) is None
+
+
+def test_a_search_of_very_many_files(tmp_path, monkeypatch):
+    """What cannot be looked at whole is not searched."""
+    monkeypatch.setattr("steersman.adapters.tree_paths.MOST", 10)
+    assert MOST > 1000
+    for n in range(11):
+        (tmp_path / f"{n}.txt").touch()
+    assert "name a folder with fewer" in (looked_at(tmp_path, "grep -r x .") or "")
+
+
+def test_a_glob_that_reaches_through_a_link(store):
+    """What a runner would find through a link out of the tree is not its tests; a link that stays is nothing special."""
+    (store / "deep" / "tests").mkdir()
+    (store / "deep" / "other").symlink_to("tests")
+    assert looked_at(store, "node --test 'deep/**/*.test.js'") is None
+    (store / "deep" / "tests" / "far").symlink_to(store.parent / "out")
+    assert "leads out" in (looked_at(store, "node --test 'deep/**/*.test.js'") or "")
+    assert "leads out" in (looked_at(store, "eslint 'deep/*/*.js'") or "")
+
+
+def test_a_module_that_is_not_in_the_tree(tmp_path):
+    """unittest would look for it elsewhere; whether it is there is asked when it is to run."""
+    for name in ("tests/a.py", "src/shop_tests/b.py", "test_c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for good in ("tests.a", "shop_tests.b", "test_c", "test_c.py"):
+        assert looked_at(tmp_path, f"python -m unittest {good}") is None
+    for bad in ("numpy.tests", "tests/none.py", "discover -s test"):
+        assert "not in the tree" in (looked_at(tmp_path, f"python -m unittest {bad}") or "")
+        assert looked_at(tmp_path, f"python -m unittest {bad}", running=False) is None
 
 
 @pytest.mark.parametrize(

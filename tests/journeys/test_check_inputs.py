@@ -4,6 +4,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -180,19 +181,26 @@ def test_memory_stays_flat(kind, place):
     assert peak(place, kind, HEAVY) - small < MEMORY
 
 
+# A program counts what the process that started it had in memory as its own, so a small one starts it.
+STARTER = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+"""
+
+
 def peak(place, kind, wanted):
     """The largest resident size of the command, in bytes."""
     feed = place.parent / f"feed-{len(wanted)}.jsonl"
     with feed.open("wb") as out:
         out.writelines(map(line, wanted))
+    command = [sys.executable, "-c", STARTER, *STEERSMAN, "check", kind, "--jsonl"]
     with feed.open("rb") as stdin:
-        child = subprocess.Popen(
-            [*STEERSMAN, "check", kind, "--jsonl"], cwd=place, stdin=stdin, stdout=subprocess.DEVNULL
-        )
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0
-    return usage.ru_maxrss * 1024
+        told = subprocess.run(command, cwd=place, stdin=stdin, stdout=subprocess.PIPE, check=True).stdout
+    code, size = map(int, told.split())
+    assert code == 0
+    return size
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────────────────────────

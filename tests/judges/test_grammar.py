@@ -120,8 +120,8 @@ def test_what_does_not(grammar, line, words):
 
 def test_paths_are_told():
     """The paths among the words are known, so that they can be looked at on a disk."""
-    assert fit(("tool", "--dir", "a", "b", "c/d"), TOOL).paths == ("a", "b", "c/d")
-    assert fit(("go", "tool", "b"), LAUNCHER).paths == ("b",)
+    assert fit(("tool", "--dir", "a", "b", "c/d"), TOOL).reach.paths == ("a", "b", "c/d")
+    assert fit(("go", "tool", "b"), LAUNCHER).reach.paths == ("b",)
 
 
 def test_a_launcher_proves_what_its_command_proves():

@@ -1,5 +1,7 @@
 """The grammars that ship: what each program may be asked, what it may never be asked, and what the tables promise."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from steersman.judges.command_line import split
 from steersman.judges.commands import Approved, Blocked, approve, known, sets_on
 from steersman.judges.grammar import Fitted, Option, fit
 from steersman.judges.grammars import SETS, shipped
+from steersman.judges.grammars.python_modules import FOLDER, MODULE, PYTHONS_OWN
+from steersman.judges.searches import Search
 
 ALL = Commands(sets=tuple(SETS), scripts=("lint", "test:unit"), targets=("verify",))
 GRAMMARS = shipped(ALL.scripts, ALL.targets)
@@ -29,9 +33,22 @@ python3 -m pytest ./tests/
 python -m unittest
 python3 -m unittest -v tests.test_a tests.test_b.Case.test_c
 python -m unittest tests/test_a.py
+python -m unittest ./test/test_a.py
+python -m unittest shop.tests.test_cart
+python -m unittest tests
+python -m unittest tests.test_secrets
 python -m unittest discover
 python -m unittest discover -s tests -p 'test_*.py' -t .
 python -m unittest discover -v tests
+python -m unittest discover -s test -p '*_test.py'
+python -m unittest discover -s src/shop -p 'test*'
+python -m unittest discover -s . -p 'Test*.py'
+pytest tests/secrets tests/test_credentials.py tests/id_mapping
+pytest specs/cart_spec.py
+ruff check src/credentials.py
+go test -timeout 1h -parallel 16 ./...
+go test -timeout=3600s -p 16 ./...
+go test -timeout 1m30s ./...
 ruff check
 ruff check . --no-cache --output-format=concise
 ruff check src tests
@@ -61,6 +78,16 @@ find src tests -type f -name '*.py' -not -path './.git/*' -maxdepth 3
 grep -rn word src
 grep -rnE --include='*.py' 'def (a|b)' .
 grep -A3 -i word README.md
+grep -rn word .
+grep -rn password src
+grep -rn --include='*.json' word config
+grep -rn --include='*_test.go' --exclude='.env*' --exclude-dir=node_modules word .
+grep -rn --include='README*' word .
+rg word
+rg -g '*.json' word
+cat tests/test_secrets.py docs/passwords.md package.json .github/workflows/ci.yml .gitignore
+cat config/settings.toml src/tokens.json
+find . -name .env
 rg -n 'fn main' src
 rg -g '*.rs' -t rust -C 2 unsafe
 sed -n 10,20p src/app.py
@@ -201,6 +228,35 @@ python -B -m pytest
 python evil.py
 python -m unittest -c
 python -m unittest --help
+python -m unittest antigravity
+python -m unittest this
+python -m unittest idlelib.idle_test.test_config
+python -m unittest unittest.test
+python -m unittest test.test_bool
+python -m unittest json
+python -m unittest _pyio
+python -m unittest __main__
+python -m unittest tests. antigravity
+python -m unittest setup.py
+python -m unittest pip
+python -m unittest setuptools.dist
+python -m unittest scripts/deploy.py
+python -m unittest tests/
+python -m unittest .
+python -m unittest discover antigravity
+python -m unittest discover -s antigravity
+python -m unittest discover -s idlelib.idle_test
+python -m unittest discover -sjson
+python -m unittest discover --start-directory=json/
+python -m unittest discover -p '*.py'
+python -m unittest discover -p '*'
+python -m unittest discover -p 'deploy.py'
+python -m unittest discover -p '[a-z]*.py'
+python -m unittest discover tests '*.py'
+pytest setup.py
+pytest scripts/deploy.py
+pytest .env
+pytest deploy.py::main
 python -m unittest discover -s ..
 python -m unittest discover -t /
 python2 -m pytest
@@ -296,6 +352,31 @@ go test -x ./...
 go test -work ./...
 go test -a ./...
 go test -count=0 ./...
+go test -count=1000000 ./...
+go test -timeout=0 ./...
+go test -timeout=61m ./...
+go test -timeout=3601s ./...
+go test -timeout=9999m ./...
+go test -timeout=24h ./...
+go test -timeout=1h1m ./...
+go test -timeout=1000000000000s ./...
+go test -p=1000 ./...
+go test -parallel=1000 ./...
+go test -cpu=1,2,4,1000 ./...
+go test -bench=. ./...
+go test -benchtime=1000h ./...
+go test -fuzz=Fuzz ./...
+go test -fuzztime=1000h ./...
+cargo test -j 1000
+cargo test -j0
+cargo test -- --test-threads=1000
+pytest --count=1000000
+pytest --maxfail=1000000
+pytest --timeout=0
+pytest --timeout=1000000
+pytest --durations=1000000
+pytest -n 0x10
+pytest --dist=loadfile
 go test ./... -args x
 go test net/http
 go test all
@@ -498,6 +579,13 @@ node --test --inspect
 node --test --watch
 node --test --experimental-test-coverage
 node --test ../x
+node --test '**/*.js'
+node --test scripts/deploy.js
+node --test 'tests/.env*'
+eslint '.env*'
+eslint 'keys/*.pem'
+ruff check secrets.yml
+mypy .env
 sh -c x
 bash x
 env pytest
@@ -690,6 +778,80 @@ vim x
 -q
 """.strip().splitlines()
 
+SECRETS = """
+.env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig
+.pgpass .htpasswd .my.cnf .mylogin.cnf .s3cfg .boto .dockercfg .vault-token .bash_history .claude.json
+.claude/.credentials.json credentials credentials.json config/credentials.yml.enc service-account.json
+serviceAccountKey.json gcp-service_account.json auth.json client_secret_1.json id_rsa id_rsa.bak
+keys/id_ed25519 id_work server.pem SERVER.PEM a/b.key cert.p12 cert.pfx vault.kdbx .docker/config.json
+.aws/credentials .aws/config .ssh/config .ssh/known_hosts .kube/config .config/gh/hosts.yml kubeconfig
+kubeconfig.yaml prod.kubeconfig terraform.tfstate terraform.tfstate.backup prod.tfvars secrets.yml
+secrets.yaml secrets.toml .streamlit/secrets.toml k8s/secrets/db.yaml .secrets .secrets/x passwords.txt .token
+app.keystore debug.jks a.ovpn b.gpg wp-config.php local.settings.json pip.conf .env~ .env.swp Secrets.json
+apiKeys.json etc/passwd etc/shadow
+"""
+GLOBS = """
+.env .env* .e* .* .??* *.env *.pem *.pe? *.key *.p12 *.kdbx id_* id_rsa* *_rsa *secret* *credential* credentials* s*.json
+.n* .git-* *config* *.tfstate *.tfvars .my.* .claude* *passw* service* [.]env [a-z]*
+"""
+
+
+@pytest.mark.parametrize("name", SECRETS.split())
+def test_a_file_that_keeps_secrets_is_shown_by_nothing(name):
+    """No reader takes it, nor a checker that would print the line it does not understand; git shows no file at all."""
+    for words in (
+        ["cat"], ["head", "-n", "5"], ["tail"], ["sort"], ["grep", "x"], ["grep", "-r", "x"], ["rg", "x"], ["sed", "p"],
+        ["awk", "{print}"], ["git", "show"], ["git", "blame"], ["git", "diff"], ["git", "log", "-p", "--"], ["git", "cat-file", "-p"],
+        ["git", "grep", "x", "--"], ["git", "archive", "HEAD"], ["git", "diff", "--no-index", "/dev/null"],
+    ):  # fmt: skip
+        for proposal in ([*words, name], [*words, f"./{name}"], [*words, f"HEAD:{name}"]):
+            assert isinstance(approve(proposal, (), ALL), Blocked), proposal
+
+
+@pytest.mark.parametrize("glob", GLOBS.split())
+def test_a_glob_for_secrets_is_none_of_a_search(glob):
+    """What is written for names of secrets narrows no search; it may leave them out."""
+    for words in (
+        ["grep", "-r", f"--include={glob}", "x", "."],
+        ["rg", "-g", glob, "x"],
+        ["rg", f"--glob={glob}", "x"],
+    ):
+        assert isinstance(approve(words, (), ALL), Blocked), words
+    assert isinstance(approve(["grep", "-r", f"--exclude={glob}", "x", "."], (), ALL), Approved)
+
+
+@pytest.mark.parametrize("word", ["--hidden", "-u", "-uu", "-uuu", "-.", "--no-ignore", "--unrestricted"])
+def test_rg_is_never_told_to_look_at_what_it_skips(word):
+    """What rg leaves out by itself stays out."""
+    assert isinstance(approve(["rg", word, "x"], (), ALL), Blocked)
+
+
+def test_the_modules_of_this_python_are_known():
+    """A module that Python brings is no test of a project, nor a folder of them."""
+    there = {name for name in sys.stdlib_module_names if not name.startswith("_")}
+    assert there <= PYTHONS_OWN
+    for name in sys.stdlib_module_names:
+        assert not MODULE.fits(name)
+        assert not MODULE.fits(f"{name}.x")
+        assert not FOLDER.fits(name) or name.startswith(("_", "test"))
+
+
+def test_a_search_says_where_it_looks_and_at_what():
+    """What has to be looked at on the disk: roots, names, and whether hidden files are among them."""
+    grep = approve("grep -rn --include='*.py' --exclude=a.py --exclude-dir=out word src lib", (), ALL).reach
+    assert grep.search == Search(
+        roots=("src", "lib"), only=("*.py",), without=("a.py",), without_folders=("out",)
+    )
+    assert approve("grep word README.md", (), ALL).reach.search is None
+    assert approve("rg word", (), ALL).reach.search == Search(roots=(".",), hidden=False)
+    assert approve("rg -g '*.py' word src", (), ALL).reach.search == Search(roots=("src",), only=("*.py",))
+    assert approve("rg -tpy word", (), ALL).reach.search == Search(roots=(".",))
+    assert approve("node --test 'tests/**/*.test.js' 'a?/test.js'", (), ALL).reach.folders == ("tests", ".")
+    assert approve("python -m unittest tests.test_a tests/test_b.py", (), ALL).reach.there == (
+        "tests",
+        "tests/test_b.py",
+    )
+
 
 @pytest.mark.parametrize("line", ACCEPTED)
 def test_ordinary_commands_fit(line):
@@ -820,7 +982,7 @@ def test_a_project_adds_its_own():
     )
     commands = Commands(grammars={"phpunit": own})
     good = approve("vendor/bin/phpunit --stop-on-failure --filter=Cart --order-by random tests", (), commands)
-    assert (good.fits, good.set, good.proves, good.paths) == ("phpunit", "own", "tests", ("tests",))
+    assert (good.fits, good.set, good.proves, good.reach.paths) == ("phpunit", "own", "tests", ("tests",))
     for bad in ("", " tests --order-by=other", " a b c", " tests --filter=../x", " tests --x", " /x"):
         assert isinstance(approve(f"vendor/bin/phpunit{bad}", (), commands), Blocked), bad
     bare = Commands(grammars={"bare": OwnGrammar(start=("./check",), proves="check")})
@@ -849,4 +1011,4 @@ def test_approved_is_exactly_what_was_proposed(words):
     verdict = approve(words, (), ALL)
     if isinstance(verdict, Approved):
         assert verdict.argv == tuple(words)
-        assert all(path in "\n".join(words) for path in verdict.paths)
+        assert all(path in "\n".join(words) for path in verdict.reach.paths)

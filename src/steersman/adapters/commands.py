@@ -11,7 +11,7 @@ from steersman.adapters.git_cli import quiet
 from steersman.adapters.processes import Executed, execute
 from steersman.adapters.reports import Asked, asked
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.adapters.tree_paths import leads_out
+from steersman.adapters.tree_paths import out_of_bounds
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
 from steersman.contracts.grammars import Commands
 from steersman.judges.commands import PLAIN, Blocked, approve
@@ -47,14 +47,14 @@ class LocalCommands:
         return self._why_not(command)
 
     def _why_not(self, command: Command, workdir: str | None = None) -> str | None:
-        """In a working tree a path that a proposed command names has to stay there, links and all."""
+        """In a working tree what a proposed command touches has to stay there, links and all, and to keep no secrets."""
         if command.source == "project":
             return None
         verdict = approve(list(command.argv), self._allow, self._grammars)
         if isinstance(verdict, Blocked):
             return verdict.reason
-        found = (leads_out(workdir, path) for path in verdict.paths if workdir is not None)
-        return next((f"not on the allow-list: {trouble}" for trouble in found if trouble), None)
+        found = None if workdir is None else out_of_bounds(workdir, verdict.reach, running=True)
+        return f"not on the allow-list: {found}" if found else None
 
     async def run(
         self, command: Command, workdir: str, effect: str, seconds: int, *, setup: bool = False

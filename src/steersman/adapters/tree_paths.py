@@ -5,9 +5,74 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 
 from steersman.judges.artifact_names import collision
+from steersman.judges.grammar import Reach
+from steersman.judges.searches import Search
+from steersman.judges.secret_names import keeps_secrets
+
+MOST = 20_000  # names below the folders that a command searches
+
+
+class TooManyError(Exception):
+    """More names than are looked at."""
+
+
+def out_of_bounds(root: str, reach: Reach, *, running: bool) -> str | None:
+    """Why a command may not touch what it names here, or None; what has to be there is asked for when it is `running`."""
+    try:
+        return next(_troubles(root, reach, running=running), None)
+    except TooManyError:
+        return f"it looks at more than {MOST} files: name a folder with fewer"
+
+
+def _troubles(root: str, reach: Reach, *, running: bool) -> Iterator[str]:
+    top = os.path.realpath(root)
+    for path in reach.paths:
+        if (trouble := leads_out(root, path)) is not None:
+            yield trouble
+        real = os.path.realpath(os.path.join(top, path))
+        if os.path.isfile(real) and keeps_secrets(os.path.relpath(real, top)):
+            yield f"{path!r} looks like a file that keeps secrets"
+    for path in reach.there if running else ():
+        if not any(
+            os.path.exists(os.path.join(top, at, path + end)) for at in ("", "src") for end in ("", ".py")
+        ):
+            yield f"{path!r} is not in the tree, and would be looked for elsewhere"
+    for folder in reach.folders:
+        for name, is_link in _below(os.path.join(top, folder)):
+            if is_link and (trouble := leads_out(root, f"{folder}/{name}")) is not None:
+                yield trouble
+    yield from _shown(top, reach.search) if reach.search is not None else ()
+
+
+def _shown(top: str, search: Search) -> Iterator[str]:
+    for folder in search.roots:
+        for name, is_link in _below(os.path.join(top, folder)):
+            if not is_link and search.shows(folder, name):
+                yield f"the search would read {name!r}, which looks like a file that keeps secrets: name other folders, or only some names"
+
+
+def _below(top: str) -> Iterator[tuple[str, bool]]:
+    """Every file and link below a folder, by its name there; git's own folders left out."""
+    seen, left = 0, [""]
+    while left:
+        within = left.pop()
+        try:
+            entries = list(os.scandir(os.path.join(top, within)))
+        except OSError:  # no folder, or none that the command could read either
+            continue
+        seen += len(entries)
+        if seen > MOST:
+            raise TooManyError
+        for entry in entries:
+            name = f"{within}/{entry.name}".removeprefix("/")
+            if not entry.is_dir(follow_symlinks=False):
+                yield name, entry.is_symlink()
+            elif entry.name != ".git":
+                left.append(name)
 
 
 def leads_out(root: str, path: str) -> str | None:

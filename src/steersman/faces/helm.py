@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steersman.judges.grammar import Reach
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
     from steersman.runtime.bridge import Bridge
@@ -77,8 +78,8 @@ class Helm(Protocol):
         """Values that are never told."""
         ...
 
-    def leads_out(self, root: str, path: str) -> str | None:
-        """Why a path of a command leaves the tree, or None."""
+    def out_of_bounds(self, root: str, reach: "Reach") -> str | None:
+        """Why a command may not touch what it names in this tree, or None."""
         ...
 
     def cannot_hold(self, root: str, name: str) -> str | None:

@@ -16,7 +16,7 @@ import msgspec
 from steersman.contracts.commands import Argv
 from steersman.contracts.grammars import Commands, OwnGrammar, ValueKind
 from steersman.judges.command_line import NotSplit, shown, words_of
-from steersman.judges.grammar import Fitted, Grammar, Option, Proves, Value, fit_any
+from steersman.judges.grammar import Fitted, Grammar, Option, Proves, Reach, Value, fit_any
 from steersman.judges.grammars import SETS, shipped
 from steersman.judges.grammars.values import EXPRESSION, GLOBS, NODE, PATH, TEXT, WORD, WORDS, number, one_of
 
@@ -41,13 +41,13 @@ _KINDS: dict[ValueKind, Value] = {
 
 
 class Approved(msgspec.Struct, frozen=True):
-    """Exactly this argv may run: why, what its exit code can prove, and the words that are paths of the tree."""
+    """Exactly this argv may run: why, what its exit code can prove, and what it touches in the tree."""
 
     argv: Argv
     fits: str
     set: str
     proves: Proves
-    paths: tuple[str, ...] = ()
+    reach: Reach = Reach()
 
 
 class Blocked(msgspec.Struct, frozen=True):
@@ -69,7 +69,7 @@ def approve(proposal: object, checks: Sequence[Argv] = (), commands: Commands = 
     grammars = known(commands)
     found = fit_any(words, [g for g in grammars if g.set in on])
     if isinstance(found, Fitted):
-        return Approved(words, found.grammar.name, found.grammar.set, found.grammar.proves, found.paths)
+        return Approved(words, found.grammar.name, found.grammar.set, found.grammar.proves, found.reach)
     off = fit_any(words, [g for g in grammars if g.set not in on])
     if isinstance(off, Fitted):
         hint = f"it is in the set {off.grammar.set!r}, which is off; add {off.grammar.set!r} to sets under [commands]"

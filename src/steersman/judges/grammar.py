@@ -13,9 +13,14 @@ import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.judges.command_line import shown
+from steersman.judges.searches import Search
+from steersman.judges.secret_names import asks_for_secrets, keeps_secrets
 
 Proves = Literal["tests", "check", "nothing"]
 Form = Literal["=", " ", ""]  # --name=VALUE, --name VALUE or -n VALUE, -nVALUE
+# What happens to the file that a value names: it is shown, it is loaded or searched, or names are compared with it.
+Opens = Literal["", "shown", "loaded", "named"]
+_WILD = re.compile(r"[*?]")
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,14 +33,35 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
     least: int | None = None  # for numbers
     most: int | None = None
     path: str = ""  # a pattern whose first group is a path in the tree, where the value is one
+    there: bool = False  # a program that does not find that path looks for it elsewhere
+    opens: Opens = ""
 
     def fits(self, word: str) -> bool:
         """Whether this word is such a value."""
         if self.words:
             return word in self.words
-        if re.fullmatch(self.pattern, word) is None:
+        if re.fullmatch(self.pattern, word) is None or self._asks_for_a_secret(word):
             return False
         return self.most is None or (self.least or 0) <= int(word) <= self.most
+
+    def path_in(self, word: str) -> str | None:
+        """The path that such a word names, up to its first wildcard."""
+        found = re.match(self.path, word) if self.path else None
+        return found[1] if found else None
+
+    def _asks_for_a_secret(self, word: str) -> bool:
+        path = self.path_in(word) or word
+        match self.opens:
+            case "shown":
+                return keeps_secrets(path)
+            case "loaded":
+                return keeps_secrets(path, folder=True) or (
+                    _WILD.search(word) is not None and asks_for_secrets(word.rpartition("/")[2])
+                )
+            case "named":
+                return asks_for_secrets(word)
+            case _:
+                return False
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -45,6 +71,16 @@ class Option(msgspec.Struct, frozen=True):
     value: Value | None = None
     forms: tuple[Form, ...] = ()
     often: int = 1
+
+
+class Searching(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program searches folders: its options that say so, by their first names."""
+
+    when: tuple[str, ...] = ()  # it does with one of these; without any: always
+    only: str
+    without: str = ""
+    without_folders: str = ""
+    reveals: tuple[str, ...] | None = None  # one of these makes it look at hidden files; None: it always does
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,14 +99,24 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True):
     clusters: bool = False  # -xv is -x -v
     tail: tuple[Option, ...] | None = None  # options behind a `--`; None: no `--`
     inner: tuple["Grammar", ...] = ()  # a launcher: one of these follows
+    searching: Searching | None = None
     proves: Proves = "tests"
 
 
+class Reach(msgspec.Struct, frozen=True):
+    """What an argv touches in the tree that it runs in, to be looked at on the disk."""
+
+    paths: tuple[str, ...] = ()  # they have to stay in it
+    there: tuple[str, ...] = ()  # those of them that have to be there
+    folders: tuple[str, ...] = ()  # whose names a glob is held against
+    search: Search | None = None
+
+
 class Fitted(msgspec.Struct, frozen=True):
-    """It fits: by which grammar, and which of its words are paths that have to stay in the tree."""
+    """It fits: by which grammar, and what it touches."""
 
     grammar: Grammar
-    paths: tuple[str, ...]
+    reach: Reach
 
 
 class Misfit(msgspec.Struct, frozen=True):
@@ -89,7 +135,7 @@ def fit(argv: Argv, grammar: Grammar) -> Fitted | Misfit:
     reason = reading.read()
     if reason is None and reading.inside is not None:
         return _inner(reading.inside, grammar, len(argv) - len(reading.inside))
-    return Misfit(len(start), reason) if reason else Fitted(grammar, tuple(reading.paths))
+    return Misfit(len(start), reason) if reason else Fitted(grammar, reading.reach())
 
 
 def fit_any(argv: Argv, grammars: Sequence[Grammar]) -> Fitted | Misfit:
@@ -107,7 +153,7 @@ def fit_any(argv: Argv, grammars: Sequence[Grammar]) -> Fitted | Misfit:
 def _inner(argv: Argv, grammar: Grammar, before: int) -> Fitted | Misfit:
     found = fit_any(argv, grammar.inner)
     if isinstance(found, Fitted):
-        return Fitted(msgspec.structs.replace(grammar, proves=found.grammar.proves), found.paths)
+        return Fitted(msgspec.structs.replace(grammar, proves=found.grammar.proves), found.reach)
     return Misfit(before + found.started, found.reason)
 
 
@@ -116,10 +162,10 @@ class _Reading:
 
     def __init__(self, grammar: Grammar, start: Argv, words: Argv) -> None:
         self.grammar, self.start, self.words = grammar, start, words
-        self.paths: list[str] = []
         self.inside: Argv | None = None
-        self._operands = 0
+        self._operands: list[str] = []
         self._seen: Counter[str] = Counter()
+        self._values: list[tuple[str, Value, str]] = []  # an option's first name, or nothing for an operand
 
     def read(self) -> str | None:
         """What is wrong, or None."""
@@ -167,31 +213,57 @@ class _Reading:
         kind = option.value
         if kind is None or not kind.fits(value):  # an option with a value always has a kind
             return f"`{shown((value,))}` is not a value for `{name}`: {kind.meaning if kind else ''}"
-        self._path(kind, value)
+        self._values.append((option.names[0], kind, value))
         return None
 
     def _operand(self, word: str) -> str | None:
         first = self.grammar.first
-        kind = first[self._operands] if self._operands < len(first) else self.grammar.rest
-        self._operands += 1
+        kind = first[len(self._operands)] if len(self._operands) < len(first) else self.grammar.rest
+        self._operands.append(word)
         if kind is None:
             return f"`{shown((word,))}` has no place after `{shown(self.start)}`"
         if not kind.fits(word):
             return f"`{shown((word,))}` is not {kind.meaning}"
-        self._path(kind, word)
-        over = self._operands - len(first) > self.grammar.most
+        self._values.append(("", kind, word))
+        over = len(self._operands) - len(first) > self.grammar.most
         return f"more than {self.grammar.most} operands" if over else None
 
-    def _path(self, kind: Value, word: str) -> None:
-        found = re.match(kind.path, word) if kind.path else None
-        if found is not None:
-            self.paths.append(found[1])
+    def reach(self) -> Reach:
+        """What the values that were taken touch."""
+        named = [
+            (kind, path, word) for _, kind, word in self._values if (path := kind.path_in(word)) is not None
+        ]
+        return Reach(
+            tuple(path for _, path, _ in named),
+            tuple(path for kind, path, _ in named if kind.there),
+            tuple(
+                _above(word)
+                for _, kind, word in self._values
+                if kind.opens == "loaded" and _WILD.search(word)
+            ),
+            self._search(self.grammar.searching),
+        )
+
+    def _search(self, how: Searching | None) -> Search | None:
+        if how is None or (how.when and not any(self._seen[name] for name in how.when)):
+            return None
+        reveals = how.reveals is None or any(self._seen[name] for name in how.reveals)
+        return Search(
+            roots=tuple(self._operands[len(self.grammar.first) :]) or (".",),
+            only=self._given(how.only),
+            without=self._given(how.without),
+            without_folders=self._given(how.without_folders),
+            hidden=reveals,
+        )
+
+    def _given(self, option: str) -> tuple[str, ...]:
+        return tuple(word for name, _, word in self._values if name == option and option)
 
     def _missing(self) -> str | None:
-        wanted = self.grammar.first[self._operands :]
+        wanted = self.grammar.first[len(self._operands) :]
         if wanted:
             return f"after `{shown(self.start)}` has to come {wanted[0].meaning}"
-        if self.grammar.inner or self._operands - len(self.grammar.first) < self.grammar.least:
+        if self.grammar.inner or len(self._operands) - len(self.grammar.first) < self.grammar.least:
             rest = self.grammar.rest
             return f"after `{shown(self.start)}` has to come {rest.meaning if rest else 'a command'}"
         if self.grammar.needs and not any(self._seen[n] for n in self.grammar.needs):
@@ -209,3 +281,8 @@ def _value(word: str, name: str, option: Option, left: Iterator[tuple[int, str]]
     if len(name) > 2 and "=" in option.forms and behind.startswith("="):
         return behind[1:]
     return behind if len(name) <= 2 and "" in option.forms else None
+
+
+def _above(glob: str) -> str:
+    """The folder in which a glob begins to look."""
+    return _WILD.split(glob, maxsplit=1)[0].rpartition("/")[0] or "."

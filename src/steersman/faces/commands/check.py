@@ -75,9 +75,8 @@ def _commands(deck: Deck, sets: tuple[str, ...]) -> "Callable[[Any], Answer]":
         verdict = approve(proposal, checks, settings)
         if isinstance(verdict, Blocked):
             return Answer(accepted=False, reason=verdict.reason)
-        for path in verdict.paths:
-            if (trouble := deck.helm.leads_out(deck.start, path)) is not None:
-                return Answer(accepted=False, reason=f"not on the allow-list: {trouble}")
+        if (trouble := deck.helm.out_of_bounds(deck.start, verdict.reach)) is not None:
+            return Answer(accepted=False, reason=f"not on the allow-list: {trouble}")
         return Answer(
             accepted=True, reason=f"fits {verdict.fits} (set {verdict.set}), proves {verdict.proves}"
         )

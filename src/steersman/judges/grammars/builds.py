@@ -13,15 +13,20 @@ _PACKAGE = Value(
     pattern=r"\.|(?:\./)(?:\.\.\.|(?:\w[\w.+@-]*/)*(?:\w[\w.+@-]*|\.\.\.))/?",
     path=r"(.+?)/?(?:\.\.\.)?\Z",
 )
+_DURATION = Value(
+    name="DURATION",
+    meaning="a time of at most an hour, such as 90s, 10m or 1m30s",
+    pattern=r"1h|60m|[1-5]?[0-9]m[1-5]?[0-9]s|[1-9]m|[1-5][0-9]m|[1-9][0-9]{0,2}s|[12][0-9]{3}s|3[0-5][0-9]{2}s|3600s",
+)
 _TAGS = takes("-tags", WORDS)
 _GO_TEST: tuple[Option, ...] = (
     *flags("-v -race -short -failfast -json -cover -trimpath"),
     takes("-run", TEXT),
     takes("-count", number(1, 100)),
-    takes("-parallel", number(1, 64)),
+    takes("-parallel", number(1, 16)),
     takes("-p", number(1, 16)),
     takes("-shuffle", one_of("on", "off")),
-    takes("-timeout", Value(name="DURATION", meaning="a time such as 90s or 10m", pattern=r"[1-9][0-9]{0,3}[sm]")),
+    takes("-timeout", _DURATION),
     takes("-mod", one_of("readonly", "vendor")),
     _TAGS,
 )  # fmt: skip
@@ -37,7 +42,7 @@ _CARGO: tuple[Option, ...] = (
 )  # fmt: skip
 _TEST_BINARY: tuple[Option, ...] = (
     *flags("--nocapture --show-output --include-ignored --exact"),
-    takes("--test-threads", number(1, 64)),
+    takes("--test-threads", number(1, 16)),
 )
 _LINTS: tuple[Option, ...] = (
     takes("-D", WORD, " ", "", often=10),

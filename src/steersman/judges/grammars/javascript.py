@@ -4,7 +4,7 @@ download, `--config`, `--rulesdir`, `--plugin`, `--fix`, `--outputFile`, `--pass
 
 from steersman.contracts.commands import Argv
 from steersman.judges.grammar import Grammar, Option, Value
-from steersman.judges.grammars.values import GLOBS, PATH, TEXT, flags, number, one_of, takes
+from steersman.judges.grammars.values import GLOBS, PATH, TEST_GLOBS, TEXT, flags, number, one_of, takes
 
 _SILENT = flags("-s/--silent")
 _TITLE = takes("-t/--testNamePattern", TEXT)
@@ -49,7 +49,7 @@ _RUNNERS = (
         about="Node's own runner.",
         starts=(("node", "--test"),),
         options=_NODE,
-        rest=GLOBS,
+        rest=TEST_GLOBS,
     ),
     Grammar(
         name="vitest run",

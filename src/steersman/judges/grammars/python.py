@@ -3,10 +3,9 @@
 `--pdb`, `--trace` (they wait), `--co`, `--deselect`, `--ignore`, `--lf` (they run less than they seem to)."""
 
 from steersman.judges.grammar import Grammar, Option, Value
+from steersman.judges.grammars.python_modules import FOLDER, MODULE, TEST_FILES
 from steersman.judges.grammars.values import (
-    DOTTED,
     EXPRESSION,
-    GLOB,
     NODE,
     PATH,
     WORDS,
@@ -54,11 +53,11 @@ DISCOVER = Grammar(
     starts=tuple((py, "-m", "unittest", "discover") for py in _PYTHONS),
     options=(
         *_UNITTEST,
-        takes("-s/--start-directory", PATH),
+        takes("-s/--start-directory", FOLDER),
         takes("-t/--top-level-directory", PATH),
-        takes("-p/--pattern", GLOB),
+        takes("-p/--pattern", TEST_FILES),
     ),
-    rest=PATH,
+    rest=FOLDER,
     most=1,
 )
 UNITTEST = Grammar(
@@ -67,7 +66,7 @@ UNITTEST = Grammar(
     about="unittest, everything or tests by name.",
     starts=tuple((py, "-m", "unittest") for py in _PYTHONS),
     options=_UNITTEST,
-    rest=DOTTED,
+    rest=MODULE,
 )
 RUFF = Grammar(
     name="ruff check",

@@ -2,8 +2,9 @@
 `-fprint`, `-L`; `-f`, `-P`, `-R`; `--pre`, `--follow`; `-i`, and sed's `e`, `w`, `r`; every awk program but the plainest;
 `-o`, `-T`, `--compress-program`; `-F` of tail; git's `-c`, `-C`, `--output`, `--ext-diff`, `--textconv`, `--no-index`."""
 
-from steersman.judges.grammar import Grammar, Option, Value
+from steersman.judges.grammar import Grammar, Option, Searching, Value
 from steersman.judges.grammars.values import (
+    ASKED,
     GLOB,
     PATH,
     SOURCE,
@@ -37,19 +38,21 @@ _GREP: tuple[Option, ...] = (
     *flags("-x/--line-regexp -v/--invert-match -o/--only-matching -h/--no-filename -H/--with-filename"),
     *flags("-s/--no-messages -E/--extended-regexp -F/--fixed-strings -I"),
     *(takes(name, number(0, 1000), "=", " ", "") for name in ("-A", "-B", "-C", "-m")),
-    takes("--include", GLOB, "=", often=10),
+    takes("--include", ASKED, "=", often=10),
     takes("--exclude", GLOB, "=", often=10),
     takes("--exclude-dir", GLOB, "=", often=10),
     takes("--color", one_of("never"), "="),
 )  # fmt: skip
+_RECURSIVE = Searching(when=("-r",), only="--include", without="--exclude", without_folders="--exclude-dir")
 _RIPGREP: tuple[Option, ...] = (
     *flags("-n/--line-number -i/--ignore-case -l/--files-with-matches -c/--count -w/--word-regexp -v/--invert-match"),
     *flags("-F/--fixed-strings -S/--smart-case -s/--case-sensitive -o/--only-matching -N --no-heading --heading"),
     *(takes(name, number(0, 1000), "=", " ", "") for name in ("-A", "-B", "-C", "-m")),
-    takes("-g/--glob", GLOB, "=", " ", often=10),
+    takes("-g/--glob", ASKED, "=", " ", often=10),
     takes("-t/--type", WORD, "=", " ", "", often=10),
     takes("--color", one_of("never"), "="),
 )  # fmt: skip
+_ALWAYS = Searching(only="-g", reveals=("-g", "-t"))
 _FIND: tuple[Option, ...] = (
     *(takes(name, GLOB, " ", often=10) for name in ("-name", "-iname")),
     *(takes(name, Value(name="FILTER", meaning="a path with * in it", pattern=r"[\w.*?][\w.*?/-]{0,199}"), " ", often=10) for name in ("-path", "-ipath")),
@@ -82,6 +85,7 @@ def _tool(
     rest: Value = SOURCE,
     least: int = 1,
     clusters: bool = True,
+    searching: Searching | None = None,
 ) -> Grammar:
     return Grammar(
         name=name,
@@ -93,6 +97,7 @@ def _tool(
         rest=rest,
         least=least,
         clusters=clusters,
+        searching=searching,
         proves="nothing",
     )
 
@@ -122,8 +127,8 @@ READING: tuple[Grammar, ...] = (
         proves="nothing",
     ),
     _tool("find", "Names of files.", _FIND, rest=PATH, least=0, clusters=False),
-    _tool("grep", "Lines that match.", _GREP, TEXT, least=0),
-    _tool("rg", "Lines that match.", _RIPGREP, TEXT, least=0),
+    _tool("grep", "Lines that match.", _GREP, TEXT, least=0, searching=_RECURSIVE),
+    _tool("rg", "Lines that match.", _RIPGREP, TEXT, least=0, searching=_ALWAYS),
     _tool("sed", "Some lines, or lines with a word replaced, on the screen.", flags("-n/--quiet -E/--regexp-extended"), _SED),
     _tool("awk", "Some fields of some lines.", (takes("-F", _SEPARATOR, " ", ""),), _AWK, clusters=False),
     _tool("sort", "Lines in order.", _SORT),

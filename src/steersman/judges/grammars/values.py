@@ -7,21 +7,30 @@ from steersman.judges.grammar import Form, Option, Value
 
 _SEGMENT = r"(?!(?i:\.git|\.steersman|git~1)(?:/|:|\Z))\.?\w[\w.+@,-]*+(?: [\w.+@,-]++)*+"
 _PATH = rf"(?:\./)?{_SEGMENT}(?:/{_SEGMENT})*+/?|\.|\./"
-_HIDING = r"(?!(?:.*/)?(?i:\.env\b|\.netrc|\.npmrc|\.pypirc|\.ssh|\.aws|\.gnupg|\.docker|\.kube|id_\w+|[^/]*\.(?:pem|key|p12|pfx|kdbx)\Z))"
 _WHOLE = r"(.+)"
+# A runner executes the file that it is given, whatever is in it: one that is named has to be called a test.
+_TESTS = r"(?!(?!(?i:.*(?:test|spec|check)))[^:\[]*\.py(?:::|\Z))"
 
-PATH = Value(name="PATH", meaning="a path inside the tree", pattern=_PATH, path=_WHOLE)
+PATH = Value(
+    name="PATH",
+    meaning="a path inside the tree that looks like no secret",
+    pattern=_PATH,
+    path=_WHOLE,
+    opens="loaded",
+)
 SOURCE = Value(
-    name="FILE", meaning="a path inside the tree that looks like no secret", pattern=_HIDING + f"(?:{_PATH})", path=_WHOLE
-)  # fmt: skip
+    name="FILE",
+    meaning="a path inside the tree that looks like no secret",
+    pattern=_PATH,
+    path=_WHOLE,
+    opens="shown",
+)
 NODE = Value(
     name="TEST",
-    meaning="a path inside the tree, or one test of it (`tests/test_a.py::test_b[1]`)",
-    pattern=rf"(?:{_PATH})(?:::\w+)*+(?:\[[\w.+ ,=:/-]*+\])?",
+    meaning="a folder or a file of tests inside the tree, or one test of it (`tests/test_a.py::test_b[1]`)",
+    pattern=rf"{_TESTS}(?:{_PATH})(?:::\w+)*+(?:\[[\w.+ ,=:/-]*+\])?",
     path=r"([^:\[]+)",
-)
-DOTTED = Value(
-    name="NAME", meaning="a test by its dotted name, or its path", pattern=_PATH, path=r"([^ ]*\.py)\Z"
+    opens="loaded",
 )
 WORD = Value(name="NAME", meaning="a plain name", pattern=r"\w[\w.:-]{0,99}")
 WORDS = Value(
@@ -36,11 +45,26 @@ TEXT = Value(name="PATTERN", meaning="a text that does not begin with a dash", p
 GLOB = Value(
     name="GLOB", meaning="a name with * and ? in it", pattern=r"(?!\.\.?\Z)[\w.*?\[][\w.*?\[\],+ -]{0,199}"
 )
+ASKED = Value(
+    name="GLOB",
+    meaning="a name with * and ? in it that is not one of secrets",
+    pattern=GLOB.pattern,
+    opens="named",
+)
+_GLOBS = r"(?:\./)?(?!(?:.*/)?(?:\.\.|(?i:\.git|\.steersman))(?:/|\Z))[\w.*?][\w.*?/+@,-]{0,399}"
 GLOBS = Value(
     name="FILES",
-    meaning="paths inside the tree, also with * and ? in them",
-    pattern=r"(?:\./)?(?!(?:.*/)?(?:\.\.|(?i:\.git|\.steersman))(?:/|\Z))[\w.*?][\w.*?/+@,-]{0,399}",
+    meaning="paths inside the tree, also with * and ? in them, that look like no secrets",
+    pattern=_GLOBS,
     path=r"([^*?]+)",
+    opens="loaded",
+)
+TEST_GLOBS = Value(
+    name="TESTS",
+    meaning="files of tests inside the tree, also with * and ? in them, with test or spec in a name",
+    pattern=rf"(?=(?i:.*(?:test|spec))){_GLOBS}",
+    path=GLOBS.path,
+    opens="loaded",
 )
 
 

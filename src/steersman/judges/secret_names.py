@@ -1,0 +1,84 @@
+"""Names under which people keep secrets: keys, logins, settings with passwords in them.
+
+A name is all there is to judge before a file is opened. What holds code or prose by its ending is no secret for having
+the word in its name: `test_secrets.py` is a test.
+**Invariant:** names alone are looked at; letter case makes no difference.
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FOLDERS = _words(".ssh .aws .azure .gcloud .gnupg .docker .kube .m2 .gem .oci .password-store")
+_NESTED = re.compile(r"(?:^|/)\.config/(?:gh|gcloud|op|hub|rclone|containers)(?:/|$)")
+_KEPT = frozenset({"secrets", ".secrets", "credentials", ".credentials"})  # folders of data files
+_CODE = _words(
+    "py pyi js mjs cjs jsx ts mts cts tsx vue svelte go rs java kt kts scala groovy rb php c h cc cpp hpp cs fs swift lua"
+    " ex exs erl hs ml clj dart zig md mdx rst adoc html css scss less proto graphql"
+)
+_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]|tmp|backup|copy|enc))+$")
+_NAMES = re.compile(
+    r"\.env(?:rc|[._-].*)?|.+\.env(?:\.[\w-]+)?|[._]netrc|\.npmrc|\.yarnrc(?:\.yml)?|\.pypirc|pip\.conf|\.condarc"
+    r"|\.git-?credentials|\.gitconfig|\.pgpass|pgpass\.conf|\.htpasswd|\.my(?:login)?\.cnf|\.s3cfg|\.boto|\.dockercfg"
+    r"|\.dockerconfigjson|\.curlrc|\.wgetrc|\.terraformrc|\.vault.*|\.\w+_history|\.claude\.json|\.token|\.pass(?:wd|word)"
+    r"|(?:.*[._-])?kubeconfig(?:[._-].*)?|(?:.*\.)?tfstate(?:\..*)?|.*\.tfvars(?:\.json)?|auth\.json|oauth_creds\.json"
+    r"|local\.settings\.json|wp-config\.php|authorized_keys|g?shadow|cookies\.(?:txt|sqlite)|wallet\.dat"
+    r"|.*\.(?:pem|key|p8|p12|pfx|ppk|pkcs12|jks|bks|keystore|kdbx?|keytab|ovpn|gpg|pgp|agekey|keychain|keychain-db)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].*)?"
+)
+_BARE = re.compile(
+    r"id_\w+|.*passwd"
+)  # a folder of tests may be called like this, a file that is read may not
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORDS = _words(
+    "secret secrets credential credentials creds password passwords passwd passphrase apikey apikeys"
+)
+_JOINED = ("serviceaccount", "privatekey", "accesskey", "apikey", "adminsdk")
+# One of each: a glob that takes one of these in asks for secrets, unless it asks for everything or all of an ending.
+SAMPLES = _words(
+    ".env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig .pgpass"
+    " .htpasswd .my.cnf .s3cfg .dockercfg .vault-token .bash_history .claude.json .credentials.json .secrets kubeconfig"
+    " kubeconfig.yaml terraform.tfstate prod.tfvars auth.json id_rsa id_ed25519 authorized_keys server.pem server.key"
+    " client.p12 client.pfx store.jks passwords.kdbx credentials credentials.json credentials.yml secrets.json secrets.yml"
+    " secrets.yaml secrets.toml service-account.json service_account.json client_secret.json password.txt passwd"
+)
+_EVERY = re.compile(r"\*{1,2}|\*(?P<ending>\.[\w+-]+)")
+
+
+def keeps_secrets(path: str, *, folder: bool = False) -> bool:
+    """Whether a file of this name is taken for one that keeps secrets; a `folder` may have more of the words in it."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if not parts:
+        return False
+    low = [part.casefold() for part in parts]
+    if not _FOLDERS.isdisjoint(low) or _NESTED.search("/".join(low)):
+        return True
+    name, plain = _COPY.sub("", parts[-1]), _COPY.sub("", low[-1])
+    if _NAMES.fullmatch(plain):
+        return True
+    _, dot, ending = plain.rpartition(".")
+    if (dot and ending in _CODE) or (folder and not dot):
+        return False
+    inside = not _KEPT.isdisjoint(low[:-1]) and not folder
+    return inside or _BARE.fullmatch(plain) is not None or _says_so(name)
+
+
+def asks_for_secrets(glob: str) -> bool:
+    """Whether a glob is written for such names; `*` and `*.json` are written for all, and what they find decides."""
+    low = glob.casefold()
+    every = _EVERY.fullmatch(low)
+    if every is not None:
+        return every["ending"] is not None and keeps_secrets(f"x{every['ending']}")
+    literal = re.sub(r"[*?]", "", low)
+    if keeps_secrets(literal) or keeps_secrets(re.sub(r"[*?]+", "x", low)):
+        return True
+    return low.rpartition(".")[2] not in _CODE and any(fnmatchcase(sample, low) for sample in SAMPLES)
+
+
+def _says_so(name: str) -> bool:
+    words = [word.casefold() for word in _WORD.findall(name)]
+    return not _WORDS.isdisjoint(words) or any(joined in "".join(words) for joined in _JOINED)
