@@ -22,10 +22,10 @@ class PrecheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     policy_problems: int = 0
     mode: str = ""  # the stricter of intent and policy
     intent_id: str = ""
-    plan_id: str = ""
     report_ref: str = ""
     report_digest: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class ContextFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -36,9 +36,11 @@ class ContextFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     threshold: int = 1
     facts: int = 0
     policy: bool = False
+    plan_id: str = ""
     bundle_ref: str = ""
     bundle_digest: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class RulesFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -59,6 +61,7 @@ class RulesFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     risk_ref: str = ""
     routing_ref: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -79,6 +82,7 @@ class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     uncertainties_ref: str = ""
     settled_ref: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class QuestionFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -92,8 +96,8 @@ class QuestionFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     consumed: int = 0  # of the budget, over all rounds
     pack_ref: str = ""
     pack_digest: str = ""
-    seconds: int = 0  # until the answers' time is over
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class AnswerFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -101,12 +105,14 @@ class AnswerFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     problems: int = 0  # of form
     unanswered: int = 0  # questions that have to be answered
+    weighed: int = 0  # questions for which something holds now
     conflicts: int = 0
     blocked: int = 0  # answers or defaults that stop the run
     settled_ref: str = ""
     problems_ref: str = ""
     conflicts_ref: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class ReviewFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -118,6 +124,7 @@ class ReviewFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     pack_ref: str = ""
     pack_digest: str = ""
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
 
 
 class FreezeFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -131,3 +138,4 @@ class FreezeFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     manifest_digest: str = ""
     signed: bool = False
     failure_ref: str = ""
+    detail_ref: str = ""  # what broke, where something did
