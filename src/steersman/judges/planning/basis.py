@@ -1,0 +1,86 @@
+"""What a rule goes by: the evidence it requires, what of it is there, and under which names it is cited.
+
+A rule requires a kind of fact (`ci`: there has to be one), knowledge of it (`known:ci`: there is one, or the scan was
+complete and there is none), one of `intent`, `policy`, `registry`, `memory`, or a reference such as `doc://guide`.
+**Invariant:** that nothing was found counts as evidence only where everything was looked at.
+"""
+
+import re
+from typing import NamedTuple
+
+from steersman.contracts.planning.content import Rule
+from steersman.contracts.planning.context import ContextBundle
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.words import Ref
+from steersman.judges.planning.environment import FACT_KINDS
+
+DOCUMENTS = ("intent", "policy", "registry", "memory")
+KNOWN = "known:"
+_CITED = 5  # of one kind: enough to look at
+_REF = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S{1,480}")
+
+
+class Basis(NamedTuple):
+    """The names of what a rule goes by, and what of it is lacking."""
+
+    used: tuple[Ref, ...]
+    lacking: tuple[str, ...]
+
+
+class Grounds:
+    """Everything that rules about one intent can go by."""
+
+    def __init__(self, intent: ExecutionIntent, bundle: ContextBundle) -> None:
+        self._complete = bundle.facts.bounds.complete
+        self._scan = f"scan://complete/{bundle.facts.fingerprint[:12]}"
+        self._found = {fact.kind for fact in bundle.facts.facts}
+        self._citable = frozenset((*bundle.evidence_refs, *intent.evidence_refs))
+        self._documents: dict[str, tuple[Ref, ...]] = {
+            "intent": (f"intent://{intent.id}",),
+            "policy": (f"policy://{bundle.policy.policy_id}",),
+            "registry": (),  # the rule's own name is cited anyway, and so is the command's
+            "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:_CITED]),
+        }
+        self._facts: dict[str, list[Ref]] = {}
+        for ref in bundle.evidence_refs:
+            scheme, _, rest = ref.partition("://")
+            if scheme == "fact":
+                self._facts.setdefault(rest.partition("/")[0], []).append(ref)
+
+    def basis(self, rule: Rule) -> Basis:
+        """What one rule goes by; its own name comes first."""
+        used: list[Ref] = [f"rule://{rule.id}@{rule.version}"]
+        lacking = []
+        for name in rule.evidence_required:
+            cited = self.cited(name)
+            if cited is None:
+                lacking.append(name)
+            else:
+                used += cited
+        return Basis(tuple(dict.fromkeys(used)), tuple(lacking))
+
+    def cited(self, name: str) -> tuple[Ref, ...] | None:
+        """The names under which a required piece of evidence is there; None where it is lacking."""
+        if name in self._documents:
+            return self._documents[name]
+        kind = name.removeprefix(KNOWN)
+        if kind in self._found:
+            return tuple(self._facts.get(kind, ())[:_CITED])
+        if name.startswith(KNOWN):
+            return (self._scan,) if self._complete else None
+        return (name,) if name in self._citable else None
+
+
+def speaks_of_facts(name: str) -> bool:
+    """Whether a required piece of evidence is about what the scan finds."""
+    return name.removeprefix(KNOWN) in FACT_KINDS
+
+
+def misnamed(name: str) -> tuple[str, str] | None:
+    """What is wrong with the name of a required piece of evidence, and what would do."""
+    if name in DOCUMENTS or speaks_of_facts(name) or _REF.fullmatch(name):
+        return None
+    return (
+        "is no kind of fact, no document and no reference",
+        f"write one of {', '.join((*DOCUMENTS, *FACT_KINDS))}, known:<kind of fact>, or a reference such as doc://guide",
+    )
