@@ -1,4 +1,4 @@
-"""Real runners leave their own report in a place of ours; what is missing, forged or contradicted is no pass."""
+"""Real runners tell what they run, to nobody but us; what is missing, forged or contradicted is no pass."""
 
 import asyncio
 import os
@@ -8,128 +8,291 @@ import sys
 import pytest
 
 from steersman.adapters.commands import LocalCommands
-from steersman.adapters.reports import Asked, asked
+from steersman.adapters.reports import asked
+from steersman.adapters.sandbox import OpenSandbox, probe
+from steersman.adapters.wires import Pipe, Wire
 from steersman.contracts.commands import Command
-from steersman.judges.reports import Unreadable
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+UNITTEST = (sys.executable, "-m", "unittest")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+BOXES = pytest.mark.parametrize("box", [probe(), OpenSandbox("none")], ids=["box", "open"])
 
 
-def run(argv, workdir, seconds=60):
-    return asyncio.run(LocalCommands(()).run(Command("unit", argv), str(workdir), "none:0:0", seconds))
+def run(argv, workdir, box=None, seconds=60):
+    commands = LocalCommands((), box)
+    return asyncio.run(commands.run(Command("unit", argv), str(workdir), "none:0:0", seconds))
 
 
-def test_pytest_reports_each_test_by_name(tmp_path):
-    """The argv is executed as it was approved; the report came through the environment, and both are recorded."""
+@BOXES
+def test_pytest_tells_each_test_by_name(box, tmp_path):
+    """The argv is executed as it was approved; what was asked came through the environment, and both are recorded."""
     (tmp_path / "test_a.py").write_text(
         "import pytest\ndef test_one(): pass\n@pytest.mark.skip\ndef test_two(): pass\n"
     )
-    told = run(PYTEST, tmp_path)
+    told = run(PYTEST, tmp_path, box)
     assert (told.verdict, told.tests, told.argv) == ("passed", 1, PYTEST)
-    assert (told.report.passed, told.report.skipped) == (("test_a::test_one",), ("test_a::test_two",))
-    assert list(told.asked) == ["PYTEST_ADDOPTS"]
+    assert (told.report.passed, told.report.skipped) == (("test_a.py::test_one",), ("test_a.py::test_two",))
+    assert list(told.asked) == ["PYTEST_ADDOPTS", "PYTHONPATH", "STEERSMAN_WITNESS"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["test_a.py"]
 
 
-FORGED = "import os, pathlib, re\nplace = re.search('--junitxml=(\\\\S+)', os.environ['PYTEST_ADDOPTS'])[1]\n"
-HOSTILE = {
-    "os._exit(0)": ("import os\nos._exit(0)\n", "no_tests", "left no report"),
-    "sys.exit(0) at import": ("import sys\nsys.exit(0)\n", "failed", ""),
-    "a summary and os._exit(0)": (
-        "import os\nprint('=== 100 passed in 1.00s ===', flush=True)\nos._exit(0)\n",
-        "no_tests",
-        "left no report",
+OTHER = "def test_a(tmp_path):\n    (tmp_path / 'test_x.py').write_text('def test_x(): assert 0')\n"
+CLEAN = "    assert not {'PYTEST_ADDOPTS', 'PYTHONPATH', 'STEERSMAN_WITNESS'} & set(os.environ)\n"
+STARTS = "    assert subprocess.run([sys.executable, '-m', 'pytest', str(tmp_path)]).returncode == 1\n"
+INSIDE = "    assert pytest.main([str(tmp_path), '-p', 'no:cacheprovider']) == 1\n"
+ORDINARY = {
+    "workers": (("-n2",), "def test_a(): pass\ndef test_b(): pass\n", 2),
+    "dots alone": (("-q",), "def test_a(): pass\n", 1),
+    "a report of its own": (("--junitxml=mine.xml",), "def test_a(): pass\n", 1),
+    "an expected failure": (
+        (),
+        "import pytest\ndef test_a(): pass\n@pytest.mark.xfail\ndef test_b(): assert 0\n",
+        1,
     ),
+    "forks": ((), "import os\ndef test_a():\n    if os.fork() == 0: os._exit(0)\n    os.wait()\n", 1),
+    "processes": (
+        (),
+        "import multiprocessing as m\ndef test_a():\n    p = m.Process(target=print); p.start(); p.join()\n    assert p.exitcode == 0\n",
+        1,
+    ),
+    "a pytest of its own": ((), f"import os, subprocess, sys\n{OTHER}{CLEAN}{STARTS}", 1),
+    "a session inside": ((), f"import pytest\n{OTHER}{INSIDE}", 1),
+}
+
+
+@pytest.mark.parametrize(("more", "content", "tests"), ORDINARY.values(), ids=ORDINARY)
+def test_ordinary_projects_are_heard(more, content, tests, tmp_path):
+    """Workers, forks, processes, sessions inside sessions: what the outermost session ran is what counts."""
+    (tmp_path / "test_a.py").write_text(content)
+    told = run((*PYTEST, *more), tmp_path, probe())
+    assert (told.verdict, told.tests) == ("passed", tests), (told.reason, told.output)
+
+
+FIND = (
+    "import os, pathlib, re, subprocess, sys\n"
+    "said = open('/proc/self/environ').read().split('\\0')\n"
+    "place = next(v for v in said if v.startswith('STEERSMAN_WITNESS=')).partition('=')[2]\n"
+    'EVENTS = \'["test", "", "test_a.py::test_a", "call", "passed", false]\', \'["ended", 0, 1]\'\n'
+    "LINES = ''.join(f'w {n} {e}\\n' for n, e in enumerate(EVENTS, 1))\n"
+    "FORGE = f'''import socket; s = socket.socket(socket.AF_UNIX); s.connect({place!r}); w = s.recv(64).decode();\n"
+    "s.sendall({LINES!r}.replace('w', w).encode())'''\n"
+    "SUMMARY = b'\\n1 passed in 0.01s\\n'\n"
+)
+LEAVES = "for n in (1, 2):\n    os.write(n, SUMMARY)\nos._exit(0)\n"
+HOSTILE = {
+    "os._exit(0)": ("import os\nos._exit(0)\n", "no_tests", "told nothing"),
+    "os._exit(0) in a test": ("import os\ndef test_a(): os._exit(0)\n", "no_tests", "before its tests"),
+    "sys.exit(0) at import": ("import sys\nsys.exit(0)\n", "failed", ""),
+    "a summary and os._exit(0)": (FIND + LEAVES, "no_tests", "told nothing"),
     "a report in the tree": (
         "import os, pathlib\npathlib.Path('junit.xml').write_text('<testsuites/>')\nos._exit(0)\n",
         "no_tests",
-        "left no report",
+        "told nothing",
     ),
-    "a link instead of a report": (
-        FORGED + "pathlib.Path('own.xml').write_text('<testsuites/>')\n"
-        "os.symlink(os.path.abspath('own.xml'), place)\nos._exit(0)\n",
+    "the wire, taken by the test": (FIND + f"try: exec(FORGE)\nexcept OSError: pass\n{LEAVES}", "no_tests", "told nothing"),
+    "the wire, taken by its child": (
+        FIND + f"subprocess.run([sys.executable, '-c', FORGE])\n{LEAVES}",
         "no_tests",
-        "left no report",
+        "told nothing",
     ),
-    "an empty report of its own": (
-        FORGED + "pathlib.Path(place).write_text('<testsuites/>')\nos._exit(0)\n",
-        "failed",
-        "without coming to its summary",
+    "the wire, opened anew through /proc by a child": (
+        FIND + "EACH = f'''import os\nfor n in range(3, 40):\n"
+        "    try: os.write(os.open(f'/proc/{os.getpid()}/fd/{{n}}', os.O_WRONLY), {LINES!r}.encode())\n"
+        f"    except OSError: pass'''\nsubprocess.run([sys.executable, '-c', EACH])\n{LEAVES}",
+        "no_tests",
+        "told nothing",
     ),
-    "a report of its own and no summary": (
-        FORGED
-        + "pathlib.Path(place).write_text('<testsuites><testsuite><testcase name=\"a\"/></testsuite></testsuites>')\n"
-        "os._exit(0)\n",
-        "failed",
-        "without coming to its summary",
+    "a word for every descriptor": (
+        FIND + f"for n in range(3, 40):\n    try: os.write(n, LINES.encode())\n    except OSError: pass\n{LEAVES}",
+        "no_tests",
+        "something else than the runner",
     ),
-    "a report that its summary contradicts": (
-        FORGED + "for n in range(3, 20):\n"
-        "    try: os.write(n, b'\\n3 passed in 0.01s\\n')\n"
-        "    except OSError: pass\n"
-        "pathlib.Path(place).write_text('<testsuites><testsuite><testcase name=\"a\"/></testsuite></testsuites>')\n"
-        "os._exit(0)\n",
-        "failed",
-        "its report has 1 tests, its summary ",
+    "files where the report is": (
+        FIND + f"for name in ('wire', 'report.xml', 'steersman_wire.py'):\n"
+        f"    try: (pathlib.Path(place).parent / name).write_text(LINES)\n    except OSError: pass\n{LEAVES}",
+        "no_tests",
+        "told nothing",
     ),
+    "leaving with 0 midway": ("import pytest\ndef test_a(): pass\ndef test_b(): pytest.exit('x', returncode=0)\ndef test_c(): assert 0\n", "no_tests", "after 1 of 3 tests"),
+    "leaving with 0 at the end": ("import atexit, os\natexit.register(lambda: os._exit(0))\ndef test_a(): assert 0\n", "failed", "its exit code is 0"),
     "all skipped": ("import pytest\n@pytest.mark.skip\ndef test_a(): pass\n", "no_tests", ""),
     "none left": ("def test_a(): pass\ndef pytest_nothing(): pass\n__test__ = False\n", "no_tests", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "verdict", "why"), HOSTILE.values(), ids=HOSTILE)
 def test_a_test_file_cannot_pass_by_leaving_early(tmp_path, content, verdict, why):
     """Whatever a module does instead of letting its tests run, it is not passed."""
     (tmp_path / "test_a.py").write_text(content)
-    told = run(PYTEST, tmp_path)
-    assert told.verdict == verdict, told.output
+    told = run(PYTEST, tmp_path, probe())
+    assert told.verdict == verdict, (told.reason, told.output)
     assert why in told.reason
 
 
-def test_a_report_that_is_not_a_file_is_none(tmp_path):
-    """A pipe or a folder in its place is read as no report, without waiting."""
-    for make in (os.mkfifo, os.mkdir):
-        place = tmp_path / make.__name__
-        place.mkdir()
-        make(place / "report.xml")
-        report, _ = Asked("pytest", str(place)).heard("")
-        assert isinstance(report, Unreadable)
+def test_without_a_box_the_wire_is_had_once_too(tmp_path):
+    """A child that connects to the real place finds nobody there."""
+    content, verdict, why = HOSTILE["the wire, taken by its child"]
+    (tmp_path / "test_a.py").write_text(content)
+    told = run(PYTEST, tmp_path)
+    assert (told.verdict, why in told.reason) == (verdict, True), (told.reason, told.output)
+
+
+CASE = "import os, unittest\nclass A(unittest.TestCase):\n    def test_a(self): "
+SAYS = "os.write(2, b'Ran 1 test in 0.0s\\n\\nOK\\n')\n"
+UNIT = {
+    "one": (CASE + "pass\n", "passed", ("test_a.A.test_a",), ""),
+    "a class that is skipped": (
+        CASE + "pass\nclass B(unittest.TestCase):\n"
+        "    def setUpClass(): raise unittest.SkipTest('x')\n    def test_b(self): pass\n",
+        "passed",
+        ("test_a.A.test_a",),
+        "",
+    ),
+    "a run inside": (
+        CASE + "unittest.TextTestRunner().run(unittest.defaultTestLoader.loadTestsFromTestCase(B))\n"
+        "class B(unittest.TestCase):\n    def runTest(self): self.fail()\n"
+        "def load_tests(loader, tests, pattern): return unittest.TestSuite([A('test_a')])\n",
+        "passed",
+        ("test_a.A.test_a",),
+        "",
+    ),
+    "a part that fails": (CASE + "\n        with self.subTest(): self.fail()\n", "failed", (), ""),
+    "an expected failure": (CASE.replace("def", "@unittest.expectedFailure\n    def") + "self.fail()\n", "no_tests", (), ""),
+    "an unexpected success": (CASE.replace("def", "@unittest.expectedFailure\n    def") + "pass\n", "failed", (), ""),
+    "an error": (CASE + "1 / 0\n", "failed", (), ""),
+    "all skipped": (CASE + "self.skipTest('x')\n", "no_tests", (), ""),
+    "a module that is skipped": ("import unittest\nraise unittest.SkipTest('x')\n", "no_tests", (), ""),
+    "a summary and os._exit(0)": (f"import os\n{SAYS}os._exit(0)\n", "no_tests", None, "told nothing"),
+    "the same in a test": (f"{CASE}\n        {SAYS}        os._exit(0)\n", "no_tests", None, "told nothing"),
+    "the same in the second": (f"{CASE}pass\n    def test_b(self):\n        {SAYS}        os._exit(0)\n", "no_tests", None, "before its tests"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "verdict", "passed", "why"), UNIT.values(), ids=UNIT)
+def test_unittest_tells_each_test_by_name(content, verdict, passed, why, tmp_path):
+    """unittest has no report of its own: a witness beside it tells what it runs, and nothing passes without its end."""
+    (tmp_path / "test_a.py").write_text(content)
+    told = run(UNITTEST, tmp_path, probe())
+    assert told.verdict == verdict, (told.reason, told.output)
+    assert why in told.reason
+    assert (told.report and told.report.passed) == passed
+
+
+def test_what_was_there_at_the_start_of_an_interpreter_still_is(tmp_path):
+    """A `sitecustomize` of the environment is loaded, by a launcher that is Python as by the runner itself."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import os\nos.environ['THERE'] = 'yes'\n")
+    (tmp_path / "coverage").write_text(
+        "import runpy, sys\nsys.argv = sys.argv[3:]\nsys.path.insert(0, '')\n"
+        "runpy.run_module('unittest', run_name='__main__', alter_sys=True)\n"
+    )
+    (tmp_path / "test_a.py").write_text(CASE + "self.assertEqual(os.environ['THERE'], 'yes')\n")
+    again = f"PYTHONPATH=$PYTHONPATH:{tmp_path}/site exec"
+    for line in (
+        f"{again} {sys.executable} -X dev -m unittest",
+        f"{again} {sys.executable} coverage run -m unittest",
+        f"{again} {sys.executable} -c \"import os; os.execvp({sys.executable!r}, ['python', '-m', 'unittest'])\"",
+    ):
+        told = run(("env", "sh", "-c", line, "-m", "unittest"), tmp_path)
+        assert (told.verdict, told.tests) == ("passed", 1), (line, told.reason, told.output)
+
+
+def test_an_interpreter_that_hears_nothing_is_counted_by_its_summary(tmp_path):
+    """`-I` leaves the environment alone: nothing is asked there, and nothing breaks."""
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    told = run((sys.executable, "-I", *PYTEST[1:]), tmp_path)
+    assert (told.verdict, told.tests, told.asked, told.report) == ("passed", 1, {}, None), told.output
 
 
 def test_every_execution_has_a_fresh_place():
-    """Two executions never share a place, and it is gone afterwards."""
-    with asked(PYTEST) as one, asked(PYTEST) as other:
-        assert one.folder != other.folder
-        assert os.path.isdir(one.folder)
-    assert not os.path.exists(one.folder)
+    """Two executions never share a place, and it is gone afterwards; who needs none has none."""
+
+    async def both():
+        with asked(PYTEST) as one, asked(PYTEST) as other:
+            return [(told.folder, os.listdir(told.folder)) for told in (one, other)]
+
+    (one, there), (other, _) = asyncio.run(both())
+    assert one != other
+    assert sorted(there) == ["steersman_wire.py", "steersman_witness.py", "wire"]
+    assert not os.path.exists(one)
     with asked(("true",)) as nothing:
         assert (nothing.env, nothing.heard("x")) == ({}, (None, "x"))
 
 
+def test_what_is_told_is_bounded(tmp_path):
+    """However much comes, the teller does not wait and not more is kept than the limit and one byte."""
+
+    async def talk():
+        wire, pipe = Wire(str(tmp_path / "w"), "word", 10), Pipe(str(tmp_path / "p"), 10)
+        with wire.open(), pipe.open():
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "w")
+            assert await reader.read(4) == b"word"
+            writer.write(b"x" * 1_000_000)
+            await writer.drain()
+            writer.close()
+            await asyncio.to_thread((tmp_path / "p").write_bytes, b"y" * 1_000_000)
+            with pytest.raises(OSError, match=r"[Rr]efused|No such file"):
+                await asyncio.open_unix_connection(tmp_path / "w")
+            assert not (tmp_path / "p").exists()
+            return wire.heard(), pipe.heard()
+
+    assert asyncio.run(talk()) == (b"x" * 11, b"y" * 11)
+
+
 @needs_node
-def test_node_reports_each_test_by_name(tmp_path):
-    """`node --test` still prints for people, and leaves a report for us."""
+@BOXES
+def test_node_reports_each_test_by_name(box, tmp_path):
+    """`node --test` still prints for people, and reports to us; a file without tests is none."""
     (tmp_path / "a.test.js").write_text(
         "const {test, describe, it} = require('node:test');\n"
         "test('one', () => {}); test('two', {skip: true}, () => {});\n"
         "describe('group', () => { it('bad', () => { throw new Error('boom') }) });\n"
     )
-    told = run(("node", "--test"), tmp_path)
+    told = run(("node", "--test"), tmp_path, box)
     assert (told.verdict, told.tests) == ("failed", 2)
     assert (told.report.passed, told.report.failed) == (("one",), ("group::bad",))
     assert "boom" in told.output
+    (tmp_path / "a.test.js").write_text("// nothing\n")
+    assert run(("node", "--test"), tmp_path, box).verdict == "no_tests"
+
+
+MEDDLES = {
+    "in its place": "try { fs.unlinkSync(place) } catch {}\ntry { fs.writeFileSync(place, forged) } catch {}\n",
+    "between its words": "for (let n = 3; n < 40; n++)\n"
+    "    try { const at = `/proc/${process.ppid}/fd/${n}`;\n"
+    "        if (fs.readlinkSync(at).includes('report.xml')) fs.writeFileSync(at, forged) } catch {}\n",
+}
+
+
+@needs_node
+@pytest.mark.parametrize("meddle", MEDDLES.values(), ids=MEDDLES)
+@BOXES
+def test_node_is_not_talked_over(box, meddle, tmp_path):
+    """A test file that puts a report in the real one's place, or writes into it, and leaves with 0 is no pass."""
+    (tmp_path / "a.test.js").write_text(
+        "const fs = require('fs');\n"
+        'const place = /destination="([^"]*report.xml)"/.exec(process.env.NODE_OPTIONS)[1];\n'
+        'const forged = \'<testsuites><testcase name="a" classname="test"/></testsuites>\';\n'
+        f"{meddle}process.exit(0);\n"
+    )
+    told = run(("node", "--test"), tmp_path, box)
+    assert told.verdict in ("no_tests", "failed"), (told.report, told.reason, told.output)
+    assert "ℹ pass 1" in told.output
 
 
 @needs_go
-def test_go_reports_each_test_by_name(tmp_path):
-    """`go test` tells its events; people read the output they know."""
+@pytest.mark.parametrize("more", [(), ("-json",)], ids=["asked", "by itself"])
+def test_go_reports_each_test_by_name(more, tmp_path):
+    """`go test` tells its events, whoever asked for them; people read the output they know, and none is no pass."""
     (tmp_path / "go.mod").write_text("module x\n\ngo 1.18\n")
     (tmp_path / "a_test.go").write_text(
         'package x\nimport "testing"\nfunc TestA(t *testing.T) {}\nfunc TestB(t *testing.T) { t.Skip() }\n'
     )
-    told = run(("go", "test", "./..."), tmp_path, seconds=300)
+    told = run(("go", "test", *more, "./..."), tmp_path, seconds=300)
     assert (told.verdict, told.tests) == ("passed", 1), told.output
     assert (told.report.passed, told.report.skipped) == (("x::TestA",), ("x::TestB",))
     assert "--- PASS: TestA" in told.output
+    (tmp_path / "a_test.go").write_text("package x\n")
+    assert run(("go", "test", *more, "./..."), tmp_path, seconds=300).verdict == "no_tests"

@@ -109,9 +109,13 @@ class LocalCommands:
         if setup:
             os.makedirs(home, mode=0o700, exist_ok=True)
         kept = os.path.isdir(home)
-        writes = (workdir, *((report.folder,) if report.folder else ()), *((home,) if setup else ()))
         network = None if setup or self._network else ()
-        box = Box(writes, network=network, home=home if kept and not setup else "")
+        box = Box(
+            writes=(workdir, *((home,) if setup else ())),
+            reads=(report.folder,) if report.folder else (),
+            network=network,
+            home=home if kept and not setup else "",
+        )
         return box, {"HOME": home} if kept else {}
 
 

@@ -1,30 +1,55 @@
-"""Asks a test runner for its own report in a fresh place of ours, and reads what it left there.
+"""Asks a test runner for its own report in a fresh place of ours, and hears it while it is told.
 
-The place is new for each execution, outside the worktree, and gone afterwards; a box that runs the command has to let
-it write there (`Asked.folder`).
-**Invariant:** links are not followed, and never more is read than the limit and one byte.
+The place is new for each execution, outside the worktree, read-only in a box (`Asked.folder`), and gone afterwards.
+pytest and unittest get a witness of ours beside them (`witness`), node a pipe for a file; go prints its report.
+**Invariant:** no file that a test could write is read here.
 """
 
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from steersman.adapters import witness
 from steersman.adapters.processes import OUTPUT_CAP
+from steersman.adapters.scratch import scratch
+from steersman.adapters.wires import Pipe, Wire
 from steersman.contracts.commands import Report
-from steersman.judges.reports import MOST_BYTES, Form, Unreadable, environment, form_of, read_go, read_junit
+from steersman.judges.reports import MOST_BYTES, Unreadable, read_go, read_junit
+from steersman.judges.runners import PIPE, WIRE, Form, environment, form_of
+from steersman.judges.witness import read_told
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILES = {
+    "pytest": ("steersman_wire.py", "steersman_witness.py"),
+    "unittest": ("steersman_wire.py", "sitecustomize.py"),
+}
 
 
 class Asked:
     """One execution's report: what to put into the environment, and afterwards what it says."""
 
-    def __init__(self, form: Form | None, folder: str) -> None:
+    def __init__(self, argv: Sequence[str], form: Form | None, folder: str) -> None:
         self._form, self.folder = form, folder
-        self._path = os.path.join(folder, "report.xml")
-        self.env = environment(form, self._path) if form is not None else {}
+        self._word = secrets.token_hex(16)
+        self.env = environment(argv, form, folder) if form is not None else {}
         self.cap = MOST_BYTES if form == "go" else OUTPUT_CAP  # go's report is what it prints
+
+    @contextmanager
+    def listening(self) -> Iterator["Asked"]:
+        """Hears what is told as long as this is open."""
+        match self._form:
+            case "pytest" | "unittest":
+                for name in _FILES[self._form]:
+                    shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
+                self._source: Wire | Pipe = Wire(os.path.join(self.folder, WIRE), self._word, MOST_BYTES)
+            case "node":
+                self._source = Pipe(os.path.join(self.folder, PIPE), MOST_BYTES)
+            case _:
+                yield self
+                return
+        with self._source.open():
+            yield self
 
     def heard(self, output: str) -> tuple[Report | Unreadable | None, str]:
         """The report, or why there is none, and the output as people know it; None where none was asked for."""
@@ -33,15 +58,10 @@ class Asked:
                 return None, output
             case "go":
                 return read_go(output)
-            case _:
-                return self._read(), output
-
-    def _read(self) -> Report | Unreadable:
-        try:
-            with open(os.open(self._path, _READ), "rb") as file:
-                return read_junit(file.read(MOST_BYTES + 1))
-        except OSError as error:
-            return Unreadable(f"it left no report: {error.strerror}")
+            case "node":
+                return read_junit(self._source.heard()), output
+            case form:
+                return read_told(form, self._source.heard(), self._word), output
 
 
 @contextmanager
@@ -49,7 +69,7 @@ def asked(argv: Sequence[str]) -> Iterator[Asked]:
     """A fresh place for the report of one execution of this argv."""
     form = form_of(argv)
     if form in (None, "go"):
-        yield Asked(form, "")
+        yield Asked(argv, form, "")
         return
-    with tempfile.TemporaryDirectory(prefix="report-", ignore_cleanup_errors=True) as folder:
-        yield Asked(form, os.path.realpath(folder))
+    with scratch() as folder, Asked(argv, form, os.path.realpath(folder)).listening() as told:
+        yield told

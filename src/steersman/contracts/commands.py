@@ -18,10 +18,10 @@ class Command(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a runner's own report says, test by test; names are outside text."""
 
-    form: Literal["junit", "go"]
+    form: Literal["junit", "go", "pytest", "unittest"]
     ran: int = 0  # passed and failed ones; skipped tests did not run
     failures: int = 0
-    expected: int = 0  # those marked as failing: they prove nothing, but a summary counts them
+    expected: int = 0  # what proves nothing, but is counted in a summary: tests marked as failing, files without one
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()

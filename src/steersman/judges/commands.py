@@ -1,15 +1,12 @@
-"""What a tester may ask to run, and what a finished run of it proves.
+"""What a tester may ask to run.
 
 A proposed argv is compared with the project's own checks, then with the grammars that are on here: those of the sets
 that the project names, those of a set that one of its own checks fits, and the project's own. Nothing else may run.
-**Invariant:** nothing is started, found or read here; zero tests is never a pass, nor are skipped ones tests.
+**Invariant:** nothing is started, found or read here.
 """
 
-import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
-from typing import Literal
 
 import msgspec
 
@@ -20,13 +17,8 @@ from steersman.judges.grammar import Fitted, Grammar, Option, Proves, Reach, Val
 from steersman.judges.grammars import SETS, shipped
 from steersman.judges.grammars.values import EXPRESSION, GLOBS, NODE, PATH, TEXT, WORD, WORDS, number, one_of
 
-Outcome = Literal["passed", "failed", "no_tests"]
-
 PLAIN = Commands()  # what a project without the section says
 
-_LAUNCHERS = frozenset({"uv", "poetry", "hatch", "pdm", "pipenv", "rye", "coverage", "xvfb-run", "env"})
-_TEST_MODULES = frozenset({"pytest", "unittest"})
-_NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
 _NEXT = "add it under [checks] in steersman.toml"
 _KINDS: dict[ValueKind, Value] = {
     "path": PATH,
@@ -126,58 +118,3 @@ def _own(name: str, given: OwnGrammar) -> Grammar:
 
 def _kind(kind: ValueKind | tuple[str, ...]) -> Value:
     return _KINDS[kind] if isinstance(kind, str) else one_of(*kind)
-
-
-def is_test_runner(argv: Argv) -> bool:
-    """Does this argv start pytest or unittest, directly or through a usual launcher?"""
-    names = [word.rpartition("/")[2] for word in argv]
-    by_module = any(flag == "-m" and name in _TEST_MODULES for flag, name in pairwise(names))
-    return by_module or names[:1] == ["pytest"] or ("pytest" in names and names[0] in _LAUNCHERS)
-
-
-def outcome(argv: Argv, exit_code: int, tests: int | None) -> Outcome:
-    """The verdict on a command that ended by itself: passing needs exit 0 and, of a test runner, a counted test."""
-    runner = is_test_runner(argv)
-    if runner and exit_code == _NO_TESTS_EXIT:
-        return "no_tests"
-    if exit_code != 0:
-        return "failed"
-    return "no_tests" if tests == 0 or (runner and tests is None) else "passed"
-
-
-def tests_counted(output: str) -> int | None:
-    """How many tests the runners in this output say they ran, skipped ones left out; None where none says.
-
-    A summary that says zero decides: a test module may print any summary it likes, and none outweighs the empty one.
-    """
-    plain = _COLOUR.sub("", output)
-    counts = [_unittest_count(match) for match in _UNITTEST.finditer(plain)]
-    counts += [_pytest_count(match["parts"]) for match in _PYTEST.finditer(plain)]
-    if not counts:  # with -qq pytest draws its dots and leaves the summary out
-        counts = [sum(map(match["dots"].count, ".FxX")) for match in _PROGRESS.finditer(plain)]
-        return sum(counts) if counts else None
-    return 0 if 0 in counts else sum(counts)
-
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_UNITTEST = re.compile(
-    r"^Ran (?P<ran>\d{1,9}) tests? in [\d.]+s(?:\s+(?:OK|FAILED|NO TESTS RAN)(?: \((?P<notes>[^)\n]*)\))?)?$",
-    re.MULTILINE,
-)
-_PYTEST = re.compile(
-    r"^(?:=+ )?(?P<parts>no tests ran|\d{1,9} [a-z]+(?: [a-z]+)?(?:, \d{1,9} [a-z]+(?: [a-z]+)?)*)"
-    r" in [\d.]+s(?: \([^)\n]*\))?(?: =+)?$",
-    re.MULTILINE,
-)
-_PROGRESS = re.compile(r"^(?P<dots>[.FEsxXR]+) +\[ *\d{1,3}%\]$", re.MULTILINE)
-_RAN_WORDS = frozenset({"passed", "failed", "xfailed", "xpassed"})
-
-
-def _unittest_count(match: re.Match[str]) -> int:
-    skipped = re.search(r"\bskipped=(\d{1,9})", match["notes"] or "")
-    return max(0, int(match["ran"]) - (int(skipped[1]) if skipped else 0))
-
-
-def _pytest_count(parts: str) -> int:
-    numbers = (part.split(" ", 1) for part in parts.split(", "))
-    return sum(int(number) for number, word in numbers if word in _RAN_WORDS)

@@ -1,52 +1,83 @@
 """What runners print at their end: how many tests ran, and whether the words say that some failed.
 
 Printed by a process that ran hostile code, so a summary is weaker than a report: it is used where a runner has none,
-and beside a report, which it must not contradict.
+and beside a report, which it must not contradict. Where nothing ran, or all was skipped, the count is zero, not unknown.
 **Invariant:** pure; linear in the output.
 """
 
 import re
 from typing import NamedTuple
 
-from steersman.judges.commands import tests_counted
-
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Runner(NamedTuple):
-    """One runner's closing lines: patterns with the groups `passed`, `failed` or `ran` (passed and failed together)."""
+    """One runner's closing lines. Groups: `passed`, `failed`, `ran` (both together), `skipped` and `left` (of those
+    that ran), `parts` (numbers with their words); a pattern without a group says that nothing ran.
+    """
 
     name: str
     pattern: re.Pattern[str]
+    nested: bool = False  # the sum is printed for each part and for the whole: the greatest counts
 
 
-def _runner(name: str, pattern: str) -> Runner:
-    return Runner(name, re.compile(pattern, re.MULTILINE))
+def _runner(name: str, pattern: str, *, nested: bool = False) -> Runner:
+    return Runner(name, re.compile(pattern, re.MULTILINE), nested)
 
 
 _N = r"\d{1,9}"
+_PART = rf"{_N} [a-z]+(?: [a-z]+)?"
 RUNNERS = (
-    _runner("jest failed", rf"^Tests: +(?P<failed>{_N}) failed, "),
-    _runner("jest passed", rf"^Tests: +(?:{_N} (?!passed)\w+, ){{0,4}}(?P<passed>{_N}) passed, "),
-    _runner("vitest failed", rf"^ +Tests +(?P<failed>{_N}) failed"),
-    _runner("vitest passed", rf"^ +Tests +(?:{_N} failed \| )?(?P<passed>{_N}) passed"),
+    _runner("jest", rf"^Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}), {_N} total$"),
+    _runner("jest without tests", r"^No tests found, exiting with code 0$"),
+    _runner("vitest", rf"^ +Tests +(?P<parts>{_PART}(?: \| {_PART}){{0,6}}) \({_N}\)$"),
+    _runner("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
+    _runner("pest", rf"^ +Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}) \({_N} assertions?\)$"),
     _runner("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed; "),
+    _runner("nextest", rf"^ +Summary \[.{{0,20}}\] +(?:{_N}/)?(?P<ran>{_N}) tests? run: "),
     _runner("mocha passed", rf"^ +(?P<passed>{_N}) passing \("),
     _runner("mocha failed", rf"^ +(?P<failed>{_N}) failing$"),
-    _runner("node passed", rf"^(?:#|ℹ) pass (?P<passed>{_N})$"),
-    _runner("node failed", rf"^(?:#|ℹ) fail (?P<failed>{_N})$"),
+    _runner("playwright", rf"^ +(?P<passed>{_N}) passed \("),
+    _runner("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{_N})$"),
+    _runner("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{_N})$"),
+    _runner("tap", rf"^# \{{ total: {_N}, pass: (?P<passed>{_N})(?:, fail: (?P<failed>{_N}))?"),
+    _runner("tap asserts", rf"^Asserts: +(?P<passed>{_N}) passed +(?P<failed>{_N}) failed "),
+    _runner("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
+    _runner("prove", rf"^Files={_N}, Tests=(?P<ran>{_N}), "),
+    _runner("ava", rf"^ +(?P<parts>{_N} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
     _runner("bun passed", rf"^ (?P<passed>{_N}) pass$"),
     _runner("bun failed", rf"^ (?P<failed>{_N}) fail$"),
     _runner("deno", rf"^(?:ok|FAILED) \| (?P<passed>{_N}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{_N}) failed"),
-    _runner("rspec", rf"^(?P<ran>{_N}) examples?, (?P<failed>{_N}) failures?(?:, (?P<skipped>{_N}) pending)?$"),
+    _runner("rspec", rf"^(?P<ran>{_N}) examples?, (?P<failures>{_N}) failures?(?:, (?P<skipped>{_N}) pending)?(?:, {_N} errors? .{{0,60}})?$"),
+    _runner("minitest", rf"^(?P<ran>{_N}) runs, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) skips$"),
+    _runner("test-unit", rf"^(?P<ran>{_N}) tests, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) pendings, (?P<left>{_N}) omissions, "),
     _runner("phpunit passed", rf"^OK \((?P<passed>{_N}) tests?, "),
-    _runner("phpunit failed", rf"^Tests: (?P<ran>{_N}), Assertions: {_N}, (?:Errors: {_N}, )?Failures: (?P<failed>{_N})"),
-    _runner("dotnet", rf"^(?:Passed|Failed)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N}), "),
-    _runner("ctest", rf"^\d+% tests passed, (?P<failed>{_N}) tests failed out of (?P<ran>{_N})$"),
-    _runner(
-        "maven",
-        rf"^(?:\[\w+\] )?Tests run: (?P<ran>{_N}), Failures: (?P<failed>{_N}), Errors: {_N}, Skipped: (?P<skipped>{_N})$",
-    ),
+    _runner("phpunit", rf"^Tests: (?P<ran>{_N}), Assertions: {_N}(?:, (?!Skipped|Incomplete)[A-Z][A-Za-z ]{{0,40}}: {_N}){{0,6}}(?:, Skipped: (?P<skipped>{_N}))?(?:, Incomplete: (?P<left>{_N}))?"),
+    _runner("phpunit without tests", r"^No tests executed!$"),
+    _runner("dotnet", rf"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N}), "),
+    _runner("dotnet summary", rf"^Test summary: total: {_N}, failed: (?P<failed>{_N}), succeeded: (?P<passed>{_N}), "),
+    _runner("dotnet without tests", r"^No test (?:is available in|matches the given) "),
+    _runner("ctest", rf"^\d+% tests passed, {_N} tests? failed out of (?P<ran>{_N})$"),
+    _runner("ctest skipped", r"^\s+\d+ - .{1,200} \((?P<not_run>Skipped|Disabled|Not Run)\)"),
+    _runner("ctest without tests", r"^No tests were found!!!$"),
+    _runner("maven", rf"^(?:\[\w+\] )?Tests run: (?P<ran>{_N}), Failures: {_N}, Errors: {_N}, Skipped: (?P<skipped>{_N})$"),
+    _runner("maven without tests", r"^(?:\[\w+\] )?No tests to run\.$"),
+    _runner("gradle", r"^\S.{0,300} > .{1,300} (?P<one>PASSED|FAILED)$"),
+    _runner("gradle without tests", r"^> Task \S{0,200}[tT]est\w* NO-SOURCE$"),
+    _runner("xctest", rf"^\s*Executed (?P<ran>{_N}) tests?, with (?:(?P<skipped>{_N}) tests? skipped and )?{_N} failures?", nested=True),
+    _runner("swift testing", rf"Test run with (?P<ran>{_N}) tests?(?: in {_N} suites?)? (?:passed|failed) after "),
+    _runner("mix", rf"^(?:(?P<passed>{_N}) (?:doctests?|propert(?:y|ies)), )?(?P<ran>{_N}) tests?, {_N} failures?(?:, {_N} invalid)?(?:, (?P<left>{_N}) excluded)?(?:, (?P<skipped>{_N}) skipped)?$"),
+    _runner("mix without tests", r"^There are no tests to run$"),
+    _runner("dart", rf"\+(?P<passed>{_N})(?: ~{_N})?(?: -(?P<failed>{_N}))?: (?:All tests passed!|Some tests failed\.|All tests skipped\.)"),
+    _runner("dart on GitHub", rf"^(?:🎉 |::error::)(?P<parts>{_N} tests? passed(?:, {_PART}){{0,3}})\.$"),
+    _runner("dart without tests", r"^No tests (?:ran\.|were found\.|match )"),
+    _runner("go", r"^--- (?P<one>PASS|FAIL): Test\S{0,300} \("),
+    _runner("go without tests", r"^(?:ok|\?) .{0,300}\[no (?:tests to run|test files)\]$"),
+    _runner("gotestsum", rf"^DONE (?:{_N} runs, )?(?P<ran>{_N}) tests?(?:, (?P<skipped>{_N}) skipped)?(?:, {_N} (?:failures?|errors?)){{0,2}} in "),
+    _runner("googletest passed", rf"^\[  PASSED  \] (?P<passed>{_N}) tests?\."),
+    _runner("googletest failed", rf"^\[  FAILED  \] (?P<failed>{_N}) tests?, listed below:$"),
+    _runner("catch2", rf"^All tests passed \({_N} assertions? in (?P<passed>{_N}) test cases?\)$"),
+    _runner("catch2 without tests", r"^No tests ran$"),
 )  # fmt: skip
 _FAILURES = re.compile(r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failures?|failing)\b", re.IGNORECASE)
 
@@ -54,17 +85,60 @@ _FAILURES = re.compile(r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failure
 def printed_tests(output: str) -> int | None:
     """How many tests the closing lines say were run, skipped ones left out; None where none says."""
     plain = _COLOUR.sub("", output)
-    counts = [_count(match) for runner in RUNNERS for match in runner.pattern.finditer(plain)]
-    python = tests_counted(plain)
+    counts = [_counted(runner, found) for runner in RUNNERS if (found := [*runner.pattern.finditer(plain)])]
+    python = _python(plain)
     if python is None:
-        return sum(counts) if counts else None
-    return python and python + sum(counts)
+        return max(0, sum(counts)) if counts else None
+    return python and max(0, python + sum(counts))
+
+
+def _counted(runner: Runner, found: list[re.Match[str]]) -> int:
+    counts = [_count(match) for match in found]
+    return max(counts) if runner.nested else sum(counts)
 
 
 def _count(match: re.Match[str]) -> int:
-    given = {name: int(number) for name, number in match.groupdict().items() if number is not None}
-    ran = given["ran"] - given.get("skipped", 0) if "ran" in given else sum(given.values())
-    return max(0, ran)
+    given = {name: text for name, text in match.groupdict().items() if text is not None}
+    if "one" in given or "not_run" in given:
+        return 1 if "one" in given else -1
+    number = {name: int(text) for name, text in given.items() if name != "parts"}
+    parts = (part for part in re.findall(rf"({_N}) ([a-z ]+)", given.get("parts", "")))
+    told = sum(int(n) for n, words in parts if words.split()[-1] in ("passed", "failed"))
+    ran = sum(number.get(name, 0) for name in ("passed", "failed", "ran"))
+    return told + max(0, ran - number.get("skipped", 0) - number.get("left", 0))
+
+
+def _python(plain: str) -> int | None:
+    """Of pytest and unittest a summary that says zero decides: a test module may print any summary it likes."""
+    counts = [_unittest_count(match) for match in _UNITTEST.finditer(plain)]
+    counts += [_pytest_count(match["parts"]) for match in _PYTEST.finditer(plain)]
+    if not counts:  # with -qq pytest draws its dots and leaves the summary out
+        counts = [sum(map(match["dots"].count, ".FxX")) for match in _PROGRESS.finditer(plain)]
+        return sum(counts) if counts else None
+    return 0 if 0 in counts else sum(counts)
+
+
+_UNITTEST = re.compile(
+    r"^Ran (?P<ran>\d{1,9}) tests? in [\d.]+s(?:\s+(?:OK|FAILED|NO TESTS RAN)(?: \((?P<notes>[^)\n]*)\))?)?$",
+    re.MULTILINE,
+)
+_PYTEST = re.compile(
+    r"^(?:=+ )?(?P<parts>no tests ran|\d{1,9} [a-z]+(?: [a-z]+)?(?:, \d{1,9} [a-z]+(?: [a-z]+)?)*)"
+    r" in [\d.]+s(?: \([^)\n]*\))?(?: =+)?$",
+    re.MULTILINE,
+)
+_PROGRESS = re.compile(r"^(?P<dots>[.FEsxXR]+) +\[ *\d{1,3}%\]$", re.MULTILINE)
+_RAN_WORDS = frozenset({"passed", "failed", "xfailed", "xpassed"})
+
+
+def _unittest_count(match: re.Match[str]) -> int:
+    skipped = re.search(r"\bskipped=(\d{1,9})", match["notes"] or "")
+    return max(0, int(match["ran"]) - (int(skipped[1]) if skipped else 0))
+
+
+def _pytest_count(parts: str) -> int:
+    numbers = (part.split(" ", 1) for part in parts.split(", "))
+    return sum(int(number) for number, word in numbers if word in _RAN_WORDS)
 
 
 def says_failed(output: str) -> bool:

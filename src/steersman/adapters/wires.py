@@ -1,0 +1,123 @@
+"""What a runner tells while it runs, taken off its descriptor as it is told.
+
+A wire is a socket that one process can have: the first that connects, and no child of it, for a socket cannot be
+opened anew through /proc. A pipe is for a runner that only knows files: its name goes when its first bytes have come.
+**Invariant:** what was told cannot be taken back; memory is bounded whatever arrives, and the teller never waits for us.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+CHUNK = 64 * 1024
+
+
+class Wire:
+    """The listening end; `word` is told to the one who connects, and to nobody else."""
+
+    def __init__(self, path: str, word: str, most: int) -> None:
+        self._path, self._word = path, word.encode("ascii")
+        self._told = _Told(most)
+        self._line: socket.socket | None = None
+        self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Listens as long as it is open; what came is kept."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._door.bind(self._path)
+            self._door.listen(1)
+            self._door.setblocking(False)
+            loop.add_reader(self._door, self._come)
+            yield
+        finally:
+            for end in (self._door, self._line):
+                if end is not None:
+                    _deaf(end)
+                    end.close()
+
+    def heard(self) -> bytes:
+        """All that came until now."""
+        if self._line is None:
+            self._come()
+        if self._line is not None:
+            self._told.take(self._line.fileno())
+        return bytes(self._told.data)
+
+    def _come(self) -> None:
+        try:
+            self._line, _ = self._door.accept()
+        except OSError:
+            return
+        _deaf(self._door)
+        self._door.close()
+        with suppress(OSError):
+            os.unlink(self._path)
+        self._line.setblocking(False)
+        with suppress(OSError):
+            self._line.send(self._word)
+        asyncio.get_running_loop().add_reader(self._line, self._hear)
+
+    def _hear(self) -> None:
+        if self._line is not None and not self._told.take(self._line.fileno()):
+            _deaf(self._line)
+
+
+class Pipe:
+    """A named pipe; both ends are held here, so that whoever writes finds a reader and leaves no end."""
+
+    def __init__(self, path: str, most: int) -> None:
+        self._path, self._fd = path, -1
+        self._told = _Told(most)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Reads as long as it is open; what came is kept."""
+        os.mkfifo(self._path, 0o600)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._fd, self._hear)
+        try:
+            yield
+        finally:
+            loop.remove_reader(self._fd)
+            os.close(self._fd)
+
+    def heard(self) -> bytes:
+        """All that came until now."""
+        self._hear()
+        return bytes(self._told.data)
+
+    def _hear(self) -> None:
+        self._told.take(self._fd)
+        if self._told.data:
+            with suppress(OSError):
+                os.unlink(self._path)
+
+
+class _Told:
+    """Bytes up to the limit and one; what is beyond is taken and dropped."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.data = most, bytearray()
+
+    def take(self, fd: int) -> bool:
+        """All that is there now; False when nothing will follow."""
+        while True:
+            try:
+                piece = os.read(fd, CHUNK)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            if not piece:
+                return False
+            self.data += piece[: self._most + 1 - len(self.data)]
+
+
+def _deaf(end: socket.socket) -> None:
+    if end.fileno() >= 0:
+        asyncio.get_running_loop().remove_reader(end)

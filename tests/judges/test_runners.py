@@ -1,0 +1,147 @@
+"""Which runner an argv starts, and how it is asked for its report."""
+
+import pytest
+
+from steersman.judges.runners import environment, form_of, is_test_runner, outcome
+
+PYTEST = ("python3", "-m", "pytest", "-q")
+FORMS = [
+    (PYTEST, "pytest"),
+    (("/usr/bin/pytest", "tests"), "pytest"),
+    (("py.test",), "pytest"),
+    (("uv", "run", "pytest", "-q"), "pytest"),
+    (("coverage", "run", "-m", "pytest"), "pytest"),
+    (("pytest", "--junitxml=mine.xml"), "pytest"),
+    (("python3", "-Werror", "-X", "dev", "-m", "pytest"), "pytest"),
+    (("python3", "-I", "-m", "pytest"), None),
+    (("python3", "-sE", "-m", "pytest"), None),
+    (("python3", "-S", "-m", "pytest"), "pytest"),
+    (("python3", "-m", "unittest"), "unittest"),
+    (("coverage", "run", "-m", "unittest", "-v"), "unittest"),
+    (("python3", "-S", "-m", "unittest"), None),
+    (("make", "pytest"), None),
+    (("node", "--test"), "node"),
+    (("node", "run.js"), None),
+    (("node", "--test", "--test-reporter=tap"), None),
+    (("go", "test", "./..."), "go"),
+    (("go", "-C", "sub", "test"), "go"),
+    (("go", "test", "-json", "./..."), "go"),
+    (("go", "vet", "./..."), None),
+    ((), None),
+]
+
+
+@pytest.mark.parametrize(("argv", "form"), FORMS, ids=[" ".join(argv) for argv, _ in FORMS])
+def test_only_a_runner_that_is_started_directly_is_asked(argv, form):
+    """A report is asked of pytest, unittest, node and go themselves, where they can hear it."""
+    assert form_of(argv) == form
+
+
+def test_a_report_is_asked_through_the_environment():
+    """The argv stays as it was approved; a place is quoted; a project that asks go for its events is given them."""
+    assert environment(PYTEST, "pytest", "/r") == {
+        "PYTEST_ADDOPTS": "-p steersman_witness",
+        "PYTHONPATH": "/r",
+        "STEERSMAN_WITNESS": "/r/wire",
+    }
+    assert environment((), "unittest", "/r") == {"PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire"}
+    assert 'destination="/r/a b/report.xml"' in environment((), "node", "/r/a b")["NODE_OPTIONS"]
+    assert environment(("go", "test"), "go", "") == {"GOFLAGS": "-json"}
+    assert environment(("go", "test", "-json"), "go", "") == {}
+
+
+RUN_TESTS = [
+    *(
+        "jest --ci",
+        "npx vitest run",
+        "pnpm exec mocha",
+        "yarn jest",
+        "bundle exec rspec",
+        "vendor/bin/phpunit",
+    ),
+    *(
+        "cargo test",
+        "cargo +nightly test",
+        "cargo nextest run",
+        "dotnet test x.sln",
+        "swift test",
+        "mix test",
+    ),
+    *(
+        "flutter test",
+        "dart test",
+        "deno test -A",
+        "bun test",
+        "go test -json ./...",
+        "ctest -j2",
+        "npx -- ava",
+    ),
+    *("./gradlew -q :core:test", "mvn -B verify", "gradle test", "npx tap", "gotestsum"),
+    *("python -I -m pytest", "python -S -m unittest", "node --test --test-reporter=tap"),
+]
+RUN_NONE = [
+    *(
+        "go vet ./...",
+        "cargo clippy",
+        "dotnet build",
+        "npm run lint",
+        "npm test",
+        "make test",
+        "gradle assemble",
+    ),
+    *("mvn compile", "deno lint", "bun run test", "eslint jest", "npx", "env", "swift build", "mix format"),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_runner"), [*((line, True) for line in RUN_TESTS), *((line, False) for line in RUN_NONE)]
+)
+def test_a_runner_that_tells_no_number_does_not_pass(line, is_runner):
+    """What starts a test runner passes with a counted test only; what is none passes by its exit code."""
+    argv = tuple(line.split())
+    assert is_test_runner(argv) is is_runner
+    assert outcome(argv, 0, None) == ("no_tests" if is_runner else "passed")
+    assert outcome(argv, 0, 0) == "no_tests"
+    assert outcome(argv, 0, 1) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("argv", "is_runner"),
+    [
+        ((), False),
+        (("pytest", "-q"), True),
+        (("/venv/bin/pytest",), True),
+        (("/venv/bin/python", "-m", "pytest"), True),
+        (("python", "-m", "unittest", "discover"), True),
+        (("uv", "run", "--frozen", "pytest"), True),
+        (("uv", "run", "ruff", "check"), False),
+        (("coverage", "run", "-m", "unittest"), True),
+        (("ruff", "check", "pytest"), False),
+        (("python", "-m", "mypy"), False),
+        (("make", "test"), False),
+    ],
+)
+def test_a_test_runner_is_known_by_its_argv(argv, is_runner):
+    """pytest and unittest are known directly, as modules and behind launchers."""
+    assert is_test_runner(argv) is is_runner
+
+
+@pytest.mark.parametrize(
+    ("argv", "exit_code", "tests", "verdict"),
+    [
+        (("pytest",), 0, 3, "passed"),
+        (("pytest",), 0, 0, "no_tests"),
+        (("pytest",), 0, None, "no_tests"),
+        (("pytest",), 5, None, "no_tests"),
+        (("python", "-m", "unittest"), 5, 0, "no_tests"),
+        (("pytest",), 1, 3, "failed"),
+        (("ruff", "check"), 0, None, "passed"),
+        (("ruff", "check"), 1, None, "failed"),
+        (("make", "test"), 0, 0, "no_tests"),
+        (("make", "test"), 5, 2, "failed"),
+        (("make", "test"), -9, None, "failed"),
+    ],
+)
+def test_passing_needs_evidence(argv, exit_code, tests, verdict):
+    """Exit 0 passes only with at least one counted test, or for a command that is no test runner."""
+    assert outcome(argv, exit_code, tests) == verdict

@@ -1,0 +1,103 @@
+"""What a witness has told: every test by name, and nothing at all without its end."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.contracts.commands import Report
+from steersman.judges import witness
+from steersman.judges.reports import Unreadable
+from steersman.judges.witness import read_told
+
+
+def told(*events, word="w"):
+    return "".join(f"{word} {n} {json.dumps(e)}\n" for n, e in enumerate(events, 1)).encode()
+
+
+def phases(name, *, call="passed", teardown="passed", setup="passed", expected=False, worker=""):
+    steps = [("setup", setup), *([("call", call)] if call else []), ("teardown", teardown)]
+    return [["test", worker, name, phase, outcome, expected] for phase, outcome in steps]
+
+
+def ended(code=0, collected=0):
+    return ["ended", code, collected]
+
+
+def test_every_test_is_told_by_name():
+    """A failure in any phase is one, only the call passes, an expected failure proves nothing."""
+    report = read_told(
+        "pytest",
+        told(
+            ["test", "", "broken.py", "collect", "failed", False],
+            *phases("a"),
+            *phases("b", call="failed"),
+            *phases("c", teardown="failed"),
+            *phases("d", call=None, setup="skipped"),
+            *phases("e", call="skipped", expected=True),
+            *phases("f", call="rerun"),
+            *phases("f"),
+            *phases("g", call=None),
+            ["test", "", "class", "call", "skipped", False],
+            ended(1, 90),
+        ),
+        "w",
+    )
+    assert (report.form, report.ran, report.failures, report.expected) == ("pytest", 5, 3, 1)
+    assert report.passed == ("a", "f")
+    assert report.failed == ("b", "broken.py", "c")
+    assert report.skipped == ("class", "d", "e")
+
+
+def test_a_test_counts_as_often_as_it_ran():
+    """Twice in a row, or in two workers at a time."""
+    one, other = phases("a", worker="gw0"), phases("a", worker="gw1")
+    both = [event for pair in zip(one, other, strict=True) for event in pair]
+    assert read_told("pytest", told(*phases("a"), *phases("a"), ended()), "w").passed == ("a", "a")
+    assert read_told("pytest", told(*both, ended()), "w").passed == ("a", "a")
+
+
+def test_parts_that_failed_fail_their_test():
+    """What failed once stays failed until the test is over."""
+    parts = [["test", "", "a", "call", outcome, False] for outcome in ("failed", "passed", "skipped")]
+    assert read_told("unittest", told(*parts, ended()), "w").failed == ("a",)
+
+
+SPOILT = {
+    "nothing": (b"", "it told nothing"),
+    "no end": (told(*phases("a")), "it ended before its tests"),
+    "cut": (told(ended()) + b"w 2", "it ended before its tests"),
+    "another word": (told(*phases("a"), ended(), word="x"), "something else than the runner"),
+    "a number left out": (told(*phases("a"), ended()).replace(b"w 2", b"w 3"), "something else than the runner"),
+    "a line between": (told(*phases("a")) + b"3 passed in 0.01s\n", "something else than the runner"),
+    "after the end": (told(ended(), *phases("a")), "something else than the runner"),
+    "no event": (told(["test", "a"]), "something else than the runner"),
+    "no JSON": (b"w 1 {\n", "something else than the runner"),
+    "too early": (told(*phases("a"), ended(0, 2)), "it ended after 1 of 2 tests"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "why"), SPOILT.values(), ids=SPOILT)
+def test_what_is_not_whole_is_worthless(data, why):
+    """Cut, mixed with another's words, out of order or without an end: unreadable, and it says why."""
+    report = read_told("pytest", data, "w")
+    assert isinstance(report, Unreadable)
+    assert why in str(report)
+
+
+def test_what_is_told_is_bounded(monkeypatch):
+    """Too many bytes and too many tests are refused."""
+    monkeypatch.setattr(witness, "MOST_CASES", 1)
+    assert isinstance(
+        read_told("pytest", told(*phases("a"), *phases("b"), *phases("c"), ended()), "w"), Unreadable
+    )
+    monkeypatch.setattr(witness, "MOST_BYTES", 10)
+    assert "longer than 10 bytes" in str(read_told("pytest", told(ended()), "w"))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_answered(data):
+    """Nothing that is told makes the reader raise."""
+    for told_so in (data, b"w 1 " + data + b"\n"):
+        assert isinstance(read_told("pytest", told_so, "w"), Report | Unreadable)
