@@ -35,10 +35,19 @@ def field(path: Sequence[str | int]) -> str:
 
 def problems_of(value: Any, schema: dict[str, Any]) -> tuple[Problem, ...]:
     """All problems of a value, in the order of the schema, up to more than anybody reads; empty when it fits."""
+    return tuple(p for error in errors_of(value, validator_of(schema)) for p in _spelled(error))
+
+
+def validator_of(schema: dict[str, Any]) -> Any:
+    """What holds values against a schema; worth keeping where there are many."""
     import jsonschema_rs  # costs 28 ms, and most values fit
 
-    validator = jsonschema_rs.validator_for(schema, mask=_SHOWN, retriever=_nothing_from_elsewhere)
-    return tuple(p for error in islice(validator.iter_errors(value), _MOST) for p in _spelled(error))
+    return jsonschema_rs.validator_for(schema, mask=_SHOWN, retriever=_nothing_from_elsewhere)
+
+
+def errors_of(value: Any, validator: Any) -> Iterator[Any]:
+    """The problems as the library has them (`kind`, `instance_path`, `instance`), for who has words of its own."""
+    return islice(validator.iter_errors(value), _MOST)
 
 
 def _nothing_from_elsewhere(uri: str) -> Any:
