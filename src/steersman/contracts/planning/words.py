@@ -53,7 +53,8 @@ Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 MaybeId = Annotated[str, Meta(pattern=r"^([a-z][a-z0-9_]{2,79})?$")]
 MaybeVersion = Annotated[str, Meta(pattern=r"^(\d{1,6}\.\d{1,6}\.\d{1,6})?$")]
 MaybeDigest = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")]
-# Where something can be looked up: scan://, fact://, doc://, memory://, registry://, rule://, intent://, answer://
+# Where something can be looked up, by the first part of a reference such as fact://language/python.
+SCHEMES = ("scan", "fact", "doc", "memory", "registry", "rule", "intent", "answer")
 Ref = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9+.-]{1,20}://[^\s\x00-\x1f\x7f]{1,480}$", max_length=512)]
 Refs = Annotated[tuple[Ref, ...], Meta(max_length=200)]
 Line = Annotated[str, Meta(min_length=1, max_length=400, pattern=r"\S")]

@@ -1,13 +1,16 @@
-"""How much a plan may ask, where intent and policy both have a say: the stricter of the two.
+"""An intent as a whole: its checksum, and how much its plan may ask where a policy has a say too.
 
-**Invariant:** no policy loosens an intent, and no intent a policy.
+**Invariant:** no policy loosens an intent, and no intent a policy; the checksum is of what stands in the document,
+nothing filled in and nothing left out but itself.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.words import ASKINGS, MODES, Asking, Mode
+from steersman.judges.planning.raw import text
+from steersman.kernel.canonical import canonical, digest, unacceptable
 
 # The least strict way of asking that a mode still allows.
 _AT_MOST: dict[Mode, Asking] = {
@@ -15,6 +18,9 @@ _AT_MOST: dict[Mode, Asking] = {
     "semi_auto": "blockers_only",
     "full_auto": "never",
 }
+
+
+NO_BYTES = "0" * 64
 
 
 class Effective(NamedTuple):
@@ -32,3 +38,26 @@ def effective(intent: ExecutionIntent, policy: ExecutionPolicy) -> Effective:
     asking = max(wanted.question_policy, _AT_MOST[mode], key=ASKINGS.index)
     budget = min(wanted.question_budget, policy.question_budget)
     return Effective(mode, asking, 0 if asking == "never" else budget)
+
+
+def sealed_bytes(raw: Any) -> bytes:
+    """What the checksum covers: the RFC 8785 bytes of the document without `audit.checksum`."""
+    return canonical(_without_checksum(raw))
+
+
+def checksum(raw: Any) -> str:
+    """The SHA-256 of those bytes; zeros for a value that has no such bytes."""
+    return NO_BYTES if unacceptable(raw) else digest(sealed_bytes(raw))
+
+
+def checksum_matches(raw: Any) -> bool:
+    """Whether the checksum in the document is the one of its bytes."""
+    expected = checksum(raw)
+    return expected != NO_BYTES and text(raw, "audit", "checksum") == expected
+
+
+def _without_checksum(raw: Any) -> Any:
+    audit = raw.get("audit") if isinstance(raw, dict) else None
+    if not isinstance(audit, dict):
+        return raw
+    return {**raw, "audit": {key: value for key, value in audit.items() if key != "checksum"}}

@@ -1,0 +1,137 @@
+"""A small registry, and an intent that passes every check against it; tests change one thing."""
+
+import copy
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.planning.content import KINDS
+from steersman.contracts.planning.policy import PRESETS
+from steersman.judges.planning.intent import checksum
+from steersman.judges.planning.registry import Item, Registry, pin
+
+LINEAGE = {"introduced_in": "test"}
+
+
+def content(kind: str, id_: str, **fields: Any) -> Item:
+    """One piece of content, active unless it says otherwise."""
+    plain = {
+        "id": id_,
+        "version": "1.0.0",
+        "status": "active",
+        "title": id_,
+        "description": f"What {id_} is.",
+        "lineage": LINEAGE,
+        **fields,
+    }
+    return Item(msgspec.convert(plain, KINDS[kind]), "built-in")
+
+
+def phase(name: str, role: str, **fields: Any) -> dict[str, Any]:
+    return {"phase": name, "purpose": f"{name} it", "role": role, **fields}
+
+
+ITEMS = (
+    content("workflow", "wf_fix", phases=[phase("analysis", "reader"), phase("implementation", "coder")]),
+    content("workflow", "wf_old", phases=[phase("review", "reader")], status="deprecated"),
+    content("agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes code"]),
+    content("agent", "agent_reader", role="reader", phases=["analysis"], capabilities=["reads code"]),
+    content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"]),
+    content("command", "cmd_edit", effects=["read", "write"], risk_level="medium", phases=["implementation"]),
+    content("command", "cmd_ship", effects=["deploy", "network"], risk_level="critical", phases=["release"]),
+    content(
+        "rule",
+        "rule_one",
+        severity="warn",
+        scope={"effects": ["write"]},
+        when="true",
+        then={"decision": "warn", "reason": "because"},
+        evidence_required=["language"],
+    ),
+)
+REGISTRY = Registry(ITEMS)
+
+PLAIN: dict[str, Any] = {
+    "id": "intent_fix_login",
+    "type": "execution_intent",
+    "title": "Fix the login",
+    "description": "People with a dot in their name cannot log in.",
+    "version": "1.0.0",
+    "created_at": "2026-01-25T09:30:00Z",
+    "status": "draft",
+    "lineage": LINEAGE,
+    "scope": {"project_id": "shop", "repo_root": ".", "targets": {"files": ["src/login.py"]}},
+    "objective": {"goal": "Names with dots log in.", "success_criteria": ["a test shows it"]},
+    "selected_workflows": [{"workflow_id": "wf_fix", "phases": ["analysis", "implementation"]}],
+    "selected_agents": [
+        {"agent_id": "agent_coder", "role": "coder", "responsibilities": ["the change"]},
+        {"agent_id": "agent_reader", "role": "reader", "responsibilities": ["the cause"]},
+    ],
+    "planned_commands": [
+        {
+            "command_id": "cmd_read",
+            "intent": "find the cause",
+            "effects": ["read"],
+            "risk_level": "low",
+            "evidence_refs": ["fact://language/python"],
+        },
+        {
+            "command_id": "cmd_edit",
+            "intent": "allow dots",
+            "effects": ["read", "write"],
+            "risk_level": "medium",
+            "evidence_refs": ["scan://ev0123456789ab", "doc://docs/names.md"],
+        },
+    ],
+    "interaction": {"mode": "interactive", "question_budget": 5, "question_policy": "conceptual_only"},
+    "risk": {"overall": "medium", "drivers": ["it is the login"], "requires_review": ["security"]},
+    "budgets": {"max_files": 5, "max_commits": 2, "max_tokens": 100_000, "max_cost_usd": 5},
+    "evidence_refs": ["fact://language/python"],
+    "constraints": {
+        "execution": "forbidden",
+        "no_fabrication": True,
+        "registry_only": True,
+        "lock_scope": {"mode": "none"},
+    },
+    "audit": {"created_by": "ada", "source": "human", "checksum": "0" * 64},
+}
+POLICY: dict[str, Any] = msgspec.to_builtins(PRESETS["interactive"])
+
+
+def pinned(raw: dict[str, Any], registry: Registry = REGISTRY) -> dict[str, Any]:
+    """With a pin for everything that the registry has and the intent names."""
+    ids = {w["workflow_id"] for w in raw["selected_workflows"]} | {
+        a["agent_id"] for a in raw["selected_agents"]
+    }
+    ids |= {c["command_id"] for c in raw["planned_commands"]}
+    refs = [pin(entry) for (_, id_), entry in registry.entries.items() if id_ in ids]
+    return {**raw, "evidence_refs": [*raw["evidence_refs"], *refs]}
+
+
+def sealed(raw: dict[str, Any]) -> dict[str, Any]:
+    """With the checksum of what stands in it."""
+    return {**raw, "audit": {**raw["audit"], "checksum": checksum(raw)}}
+
+
+def intent() -> dict[str, Any]:
+    """An intent that passes."""
+    return sealed(pinned(copy.deepcopy(PLAIN)))
+
+
+def put(raw: Any, path: str, value: Any) -> dict[str, Any]:
+    """A copy with another value at a path such as `planned_commands.0.effects`; `...` takes the field out."""
+    changed = copy.deepcopy(raw)
+    *way, last = [int(p) if p.isdigit() else p for p in path.split(".")]
+    here = changed
+    for name in way:
+        here = here[name]
+    if value is ...:
+        del here[last]
+    else:
+        here[last] = value
+    return changed
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The intent that passes with one thing changed, pinned and sealed again as far as it can be."""
+    return sealed(pinned(put(PLAIN, path, value)))

@@ -1,0 +1,398 @@
+"""What is looked at before anything is planned: every guard of 001 §2 passing and failing, every red line."""
+
+import copy
+
+import pytest
+from intents import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
+
+from steersman.contracts.planning.documents import document_schema
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.policy import PRESETS
+from steersman.judges.planning.intent import checksum, checksum_matches, sealed_bytes
+from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles
+from steersman.judges.planning.red_lines import stated_risk, stricter_mode
+from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.sense import remarks
+from steersman.judges.planning.shape import fitting
+
+
+def check(raw, policy=POLICY, registry=REGISTRY):
+    return precheck(raw, policy, registry)
+
+
+def broken(report):
+    return [c.red_line for c in report.red_lines if not c.passed]
+
+
+def fields(problems):
+    return [p.field for p in problems]
+
+
+# ── guards of PRECHECKED ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everything_passes():
+    """001 §2: all guards satisfied lead on."""
+    report = check(intent())
+    assert passes(report)
+    assert troubles(report) == ()
+    assert facts(report, intent(), POLICY).mode == "interactive"
+
+
+def test_guard_schema():
+    """001 §2 guard 1, "Intent schema valid": an unknown field and a missing one, both told at once."""
+    raw = put(put(intent(), "surplus", 1), "title", ...)
+    report = check(raw)
+    assert not report.schema_valid
+    assert {"surplus", "title"} <= set(fields(report.schema_problems))
+    assert not passes(report)
+    assert facts(report, raw, POLICY).schema_problems == 2
+
+
+def test_guard_checksum():
+    """001 §2 guard 2, "Checksum matches": one changed word does not."""
+    report = check(put(intent(), "title", "Fix the logon"))
+    assert report.schema_valid
+    assert not report.checksum_matches
+    assert report.checksum_expected == checksum(put(intent(), "title", "Fix the logon"))
+    assert not passes(report)
+
+
+def test_guard_red_lines():
+    """001 §2 guard 3, "All red lines (I1-I5) satisfied": all five are in every report."""
+    assert [c.red_line for c in check({}).red_lines] == ["I1", "I2", "I3", "I4", "I5"]
+
+
+def test_guard_registry_missing():
+    """001 §2 guard 4, "exists in registry": an id that nobody has is missing, and breaks I5."""
+    raw = changed("planned_commands.0.command_id", "cmd_nowhere")
+    assert broken(check(changed("selected_workflows.0.workflow_id", "wf_nowhere"))) == ["I5"]
+    report = check(raw)
+    assert [r.id for r in report.references if r.found == "missing"] == ["cmd_nowhere"]
+    assert broken(report) == ["I5"]
+    assert facts(report, raw, POLICY).missing == 1
+    assert not passes(report)
+
+
+def test_guard_registry_inactive():
+    """001 §2 guard 4, "is active/frozen": deprecated content cannot be planned with, frozen content can."""
+    raw = changed("selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]})
+    report = check(raw)
+    assert facts(report, raw, POLICY).inactive == 1
+    assert not passes(report)
+    frozen = Registry(_with("wf_old", "frozen"))
+    raw = sealed(
+        pinned(put(PLAIN, "selected_workflows.0", {"workflow_id": "wf_old", "phases": ["review"]}), frozen)
+    )
+    assert passes(check(raw, registry=frozen))
+
+
+def _with(id_, status):
+    from msgspec.structs import replace
+
+    return tuple(
+        i._replace(content=replace(i.content, status=status)) if i.content.id == id_ else i for i in ITEMS
+    )
+
+
+def test_guard_drift():
+    """001 §2 guard 5, "No version drift": content that changed since the intent was sealed, and content without a pin."""
+    newer = Registry(
+        (
+            *ITEMS,
+            content(
+                "command",
+                "cmd_read",
+                version="1.1.0",
+                effects=["read"],
+                risk_level="low",
+                phases=["analysis"],
+            ),
+        )
+    )
+    report = check(intent(), registry=newer)
+    assert [(r.id, r.found) for r in report.references if r.found != "usable"] == [("cmd_read", "drifted")]
+    assert facts(report, intent(), POLICY).drifted == 1
+    assert not passes(report)
+    bare = sealed(copy.deepcopy(PLAIN))
+    report = check(bare)
+    assert {r.found for r in report.references} == {"unpinned"}
+    assert facts(report, bare, POLICY).drifted == 5
+
+
+def test_a_pinned_rule_is_a_reference():
+    """001 §2 "workflow/agent/command/rule IDs": a rule that an intent pins has to be there, as pinned."""
+    raw = intent()
+    raw["evidence_refs"].append("registry://rule/rule_none@1.0.0#0123456789ab")
+    report = check(sealed(raw))
+    assert [(r.kind, r.found) for r in report.references if r.found != "usable"] == [("rule", "missing")]
+    assert not passes(report)
+
+
+def test_all_guards_are_looked_at():
+    """001 §2: one failure hides no other."""
+    raw = put(
+        put(put(intent(), "title", ...), "planned_commands.0.command_id", "cmd_nowhere"), "scope.shell", "ls"
+    )
+    report = check(raw, {"mode": "full_auto"})
+    assert not report.schema_valid
+    assert not report.checksum_matches
+    assert report.execution_payload
+    assert report.policy_problems
+    assert broken(report) == ["I1", "I5"]
+    assert {r.found for r in report.references} == {"usable", "missing"}
+
+
+# ── red lines ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path", ["execute", "scope.shell", "planned_commands.1.RUN", "constraints.lock_scope.Sub-Process"]
+)
+def test_i1_payload(path):
+    """RED LINE #1, "If execute or similar fields detected": at any depth."""
+    report = check(changed(path, "ls"))
+    assert broken(report) == ["I1"]
+    assert len(report.execution_payload) == 1
+    assert facts(report, {}, {}).payload == 1
+    assert facts(report, {}, {}).broken == ()
+
+
+def test_i1_execution_is_forbidden():
+    """RED LINE #1: an intent that does not say so breaks it too, and its schema with it."""
+    report = check(changed("constraints.execution", "allowed"))
+    assert broken(report) == ["I1"]
+    assert not report.schema_valid
+    assert report.execution_payload == ()
+
+
+def test_i1_words_in_values_are_words():
+    """RED LINE #1: prose may speak of shells."""
+    assert passes(check(changed("objective.goal", "execute the shell script: bash run.sh; eval this")))
+
+
+def _full_auto(budget=0, asking="never"):
+    raw = put(
+        PLAIN, "interaction", {"mode": "full_auto", "question_budget": budget, "question_policy": asking}
+    )
+    return sealed(pinned(raw))
+
+
+def test_i2_full_auto_never_asks():
+    """RED LINE #2: full_auto with a budget or with a way of asking."""
+    assert passes(check(_full_auto()))
+    assert fields(check(_full_auto(budget=1)).red_lines[1].details) == ["interaction.question_budget"]
+    assert fields(check(_full_auto(asking="blockers_only")).red_lines[1].details) == [
+        "interaction.question_policy"
+    ]
+    assert broken(check(_full_auto(budget=False))) == ["I2"]
+
+
+@pytest.mark.parametrize("risk", ["high", "critical"])
+def test_i3_high_risk_is_never_full_auto(risk):
+    """RED LINE #3: by the intent's own mode, and by the policy's."""
+    grave = put(_full_auto(), "risk.overall", risk)
+    assert broken(check(sealed(grave))) == ["I3"]
+    asked = changed("risk.overall", risk)
+    assert passes(check(asked))
+    strict = {**POLICY, "mode": "full_auto", "question_budget": 0}
+    assert broken(check(asked, strict)) == ["I3"]
+    assert facts(check(asked, strict), asked, strict).broken == ("I3",)
+
+
+def test_i3_counts_commands():
+    """RED LINE #3: nobody talks a dangerous command down to get it past."""
+    ship = {**PLAIN["planned_commands"][0], "command_id": "cmd_ship", "risk_level": "low"}
+    raw = sealed(
+        pinned(put(put(PLAIN, "planned_commands.0", ship), "interaction", _full_auto()["interaction"]))
+    )
+    assert broken(check(raw)) == ["I3"]
+    assert stated_risk(raw, REGISTRY) == "critical"
+    stated = put(_full_auto(), "planned_commands.0.risk_level", "high")
+    assert broken(check(sealed(stated))) == ["I3"]
+    assert stated_risk({}, REGISTRY) == "low"
+
+
+def test_i4_evidence():
+    """RED LINE #4: a planned command for which nothing speaks."""
+    for refs in ([], [" "], [3], "fact://x/y", None):
+        assert "I4" in broken(check(changed("planned_commands.0.evidence_refs", refs)))
+    assert "I4" in broken(check(changed("planned_commands.0.evidence_refs", ...)))
+    assert "I4" in broken(check({"planned_commands": ["cmd_read"]}))
+
+
+@pytest.mark.parametrize("name", ["no_fabrication", "registry_only"])
+@pytest.mark.parametrize("value", [False, 1, "true", None, ...])
+def test_i5_constraints(name, value):
+    """RED LINE #5: both sentences are there and true."""
+    assert broken(check(changed(f"constraints.{name}", value))) == ["I5"]
+
+
+def test_i5_no_id_at_all():
+    """RED LINE #5: what is no id cannot be in a registry."""
+    raw = put(intent(), "selected_agents.0.agent_id", 7)
+    assert broken(check(raw)) == ["I5"]
+    assert "agent" not in {
+        r.kind
+        for r in references(put(raw, "selected_agents", [{"agent_id": "Not An Id"}]), REGISTRY)
+        if r.found != "usable"
+    }
+
+
+# ── what can go wrong beyond ────────────────────────────────────────────────────────────────────────────────────────
+
+SENSELESS = [
+    ("created_at", "2026-02-30T10:00:00Z", "created_at"),
+    ("created_at", "0000-01-01T10:00:00Z", "created_at"),
+    ("status", "superseded", "status"),
+    ("title", "\u2800\u3164\u2800\u3164\u2800", "title"),
+    ("objective.goal", "pay \u202eyap", "objective.goal"),
+    ("selected_agents.1.agent_id", "agent_coder", "selected_agents[1].agent_id"),
+    ("selected_workflows.0.phases", ["analysis", "analysis"], "selected_workflows[0].phases[1]"),
+    ("selected_workflows.0.phases", ["analysis", "release"], "selected_workflows[0].phases[1]"),
+    ("evidence_refs", ["file://etc/passwd"], "evidence_refs[0]"),
+    ("planned_commands.1.evidence_refs", ["fact://a/b", "http://x"], "planned_commands[1].evidence_refs[1]"),
+    ("risk.requires_review", [], "risk.requires_review"),
+    ("budgets.max_files", 0, "budgets.max_files"),
+    ("constraints.lock_scope", {"mode": "files"}, "constraints.lock_scope.paths"),
+    ("constraints.lock_scope", {"mode": "files", "paths": ["../x"]}, "constraints.lock_scope.paths[0]"),
+    ("scope.targets.files", ["src/a.py", "/etc/passwd"], "scope.targets.files[1]"),
+    ("scope.targets.files", ["a/../../b"], "scope.targets.files[0]"),
+    ("scope.targets.files", ["C:\\x"], "scope.targets.files[0]"),
+    ("scope.targets.files", ["src/.GIT/config"], "scope.targets.files[0]"),
+    ("scope.repo_root", "~/shop", "scope.repo_root"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "field"), SENSELESS)
+def test_senseless(path, value, field):
+    """001 §2 "Schema validation": what fits the form and makes no sense is told with its field, and stops the plan."""
+    report = check(changed(path, value))
+    assert fields(report.schema_problems) == [field]
+    assert report.schema_problems[0].fix
+    assert not passes(report)
+
+
+def test_sense_at_its_edges():
+    """001 §2: what looks alike and is fine."""
+    for path, value in (
+        ("created_at", "2028-02-29T10:00:00Z"),
+        ("title", "مرحبا\u200cبكم"),
+        ("description", "one\r\ntwo 👨\u200d👩\u200d👧"),
+        ("constraints.lock_scope", {"mode": "files", "paths": ["src"]}),
+        ("scope.targets.files", ["src/..hidden", ".github/ci.yml"]),
+    ):
+        assert passes(check(changed(path, value))), path
+
+
+def test_reading_needs_no_review():
+    """FACTS, extra condition: write or deploy needs a review; reading does not."""
+    raw = put(put(PLAIN, "planned_commands", PLAIN["planned_commands"][:1]), "risk.requires_review", [])
+    assert passes(check(sealed(pinned(put(raw, "budgets.max_files", 0)))))
+
+
+def test_effects_cannot_be_talked_away():
+    """FACTS, extra condition: the registry's effects count too."""
+    raw = put(put(PLAIN, "planned_commands.1.effects", ["read"]), "risk.requires_review", [])
+    report = check(sealed(pinned(raw)))
+    assert fields(report.schema_problems) == ["risk.requires_review"]
+
+
+def test_remarks():
+    """An intent that understates, renames or misplaces is told so; what follows is worked out by the planner."""
+    assert remarks(intent(), REGISTRY) == ()
+    low = put(put(PLAIN, "planned_commands.1.effects", ["read"]), "planned_commands.1.risk_level", "low")
+    assert fields(remarks(low, REGISTRY)) == ["planned_commands[1].effects", "planned_commands[1].risk_level"]
+    assert fields(remarks(put(PLAIN, "selected_agents.0.role", "boss"), REGISTRY)) == [
+        "selected_agents[0].role"
+    ]
+    apart = put(PLAIN, "selected_workflows.0.phases", ["analysis"])
+    assert fields(remarks(apart, REGISTRY)) == ["planned_commands[1].command_id"]
+    assert remarks({"selected_agents": [{}], "planned_commands": [{}]}, REGISTRY) == ()
+
+
+# ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_policy_presets_are_fine():
+    """The three policies by name have no problem."""
+    import msgspec
+
+    for policy in PRESETS.values():
+        assert check(intent(), msgspec.to_builtins(policy)).policy_problems == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"mode": "full_auto"}, "question_budget"),
+        (
+            {"constraints": {"forbidden_operations": ["deploy", "cmd_ship", "cmd_shup"]}},
+            "constraints.forbidden_operations[2]",
+        ),
+        ({"highest": "low"}, "highest"),
+        ({"question_rules": {"allowed_types": ["decision_needed"]}}, "question_rules.allowed_types[0]"),
+    ],
+)
+def test_policy_problems(change, field):
+    """001 §12 "Policy": a policy that cannot be followed as it stands is a problem of its own."""
+    raw = intent()
+    report = check(raw, {**POLICY, **change})
+    assert fields(report.policy_problems) == [field]
+    assert facts(report, raw, POLICY).policy_problems == 1
+    assert not passes(report)
+
+
+def test_no_policy_is_no_mild_policy():
+    """A policy that is not there, or too deep to be read, is a problem."""
+    deep = []
+    for _ in range(100):
+        deep = [deep]
+    assert check(intent(), None).policy_problems
+    assert check(intent(), {"mode": deep}).policy_problems
+
+
+def test_stricter_mode():
+    """Where intent and policy differ, the stricter mode; where neither says one, none."""
+    assert stricter_mode(intent(), {"mode": "semi_auto"}) == "semi_auto"
+    assert stricter_mode({}, {"mode": "shy"}) is None
+    assert facts(check({}, {}), {}, {}).mode == ""
+
+
+# ── bytes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_checksum_covers_all_but_itself():
+    """001 §2 "Checksum verification": any change but that of the checksum changes it; key order does not."""
+    raw = intent()
+    assert checksum(put(raw, "audit.checksum", "f" * 64)) == checksum(raw)
+    assert checksum(put(raw, "audit.created_by", "eve")) != checksum(raw)
+    assert checksum(put(raw, "objective.non_goals", [])) != checksum(
+        raw
+    )  # a default that is written is written
+    assert checksum(dict(reversed(raw.items()))) == checksum(raw)
+    assert b"checksum" not in sealed_bytes(raw)
+
+
+@pytest.mark.parametrize(
+    "raw", [None, [], "x", {}, {"audit": 3}, {"audit": {"checksum": "0" * 64, "n": 0.5}}]
+)
+def test_checksum_is_total(raw):
+    """Whatever it is given, it answers; zeros never match."""
+    assert len(checksum(raw)) == 64
+    assert not checksum_matches(raw)
+
+
+def test_known_fields_are_no_payload():
+    """No field of an intent or a policy has a forbidden name."""
+    from steersman.judges.planning.payload import is_payload
+
+    for name in ("execution_intent", "execution_policy"):
+        shapes = document_schema(name)["$defs"].values()
+        assert not [field for shape in shapes for field in shape.get("properties", {}) if is_payload(field)]
+
+
+def test_fitting():
+    """A document without problems of form can be had as a value."""
+    assert fitting(intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
+    assert fitting({}, ExecutionIntent, "execution_intent") is None
