@@ -69,9 +69,10 @@ def open_journal(project: Place, *, create: bool = True, reading: bool = False) 
 @cache
 def machines() -> "dict[str, Machine]":
     """The machines that are installed, by name."""
+    from steersman.machines.coordinator import MACHINE as COORDINATOR
     from steersman.machines.roundtable import MACHINE as ROUNDTABLE
 
-    return {m.name: m for m in (ROUNDTABLE,)}
+    return {m.name: m for m in (ROUNDTABLE, COORDINATOR)}
 
 
 def load_config(start: "Path") -> Any:

@@ -34,6 +34,7 @@ def machine(
     roles: tuple[str, ...] = (),
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None = None,
     begin_version: int = 1,
+    tree: bool = True,
 ) -> Machine:
     """The machine, or a DefinitionError that says which line of its table is wrong."""
     jobs = {d.job.name: d.job for s in states.all for d in s.work}
@@ -67,6 +68,7 @@ def machine(
         begin=begin,
         begin_version=begin_version,
         initial=_initial(name, states.all),
+        tree=tree,
     )
     problems = complaints(built, namings, computes, folds)
     if problems:

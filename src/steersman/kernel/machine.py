@@ -53,6 +53,7 @@ class Machine:
     begin: Callable[[dict[str, Any]], tuple[EventDef, Any, Any]] | None
     begin_version: int
     initial: StateDef
+    tree: bool = True  # its runs work on a tree of the repository
     digest: str = ""
 
 

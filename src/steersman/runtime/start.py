@@ -40,26 +40,23 @@ class Order:
     person: str
     config: Config
     options: dict[str, Any] = field(default_factory=dict)  # mode, max_iterations, …: the machine's own words
+    texts: dict[str, str] = field(default_factory=dict)  # documents that it goes by, word for word
 
 
 async def start(world: World, order: Order, *, run: str | None = None) -> tuple[Live, Any]:
     """A new run and its lock, durable when this returns; nothing of it has been performed yet."""
     m = find_machine(world, order.machine)
     config = order.config
-    workspace = world.workspace(config)
-    problem = workspace.problem()
-    if problem:
-        raise UserError(problem)
-    not_isolated(world, config)  # a box that is required and not there: nothing begins
+    base = _base(world, config) if m.tree else Base("", "")
     for role in m.roles:
         world.agent(role, config)
     _acted_upon(config)
     _no_secrets(world, config)
     _usable_budget(world, config)
-    base = workspace.base(config.base or None)
-    missing = workspace.undeliverable(config.deliver, base.branch)
-    if missing:
-        raise UserError(missing)
+    if m.tree:
+        missing = world.workspace(config).undeliverable(config.deliver, base.branch)
+        if missing:
+            raise UserError(missing)
     run = run or world.chance.run_id()
     lock = world.locks.acquire(run)
     if lock is None:
@@ -69,6 +66,16 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     except BaseException:
         lock.release()
         raise
+
+
+def _base(world: World, config: Config) -> Base:
+    """The commit that a run starts from; where nothing can be worked on, or a box is required and not there, none does."""
+    workspace = world.workspace(config)
+    problem = workspace.problem()
+    if problem:
+        raise UserError(problem)
+    not_isolated(world, config)
+    return workspace.base(config.base or None)
 
 
 async def _started(world: World, m: Machine, order: Order, run: str, base: Base) -> Live:
@@ -82,6 +89,7 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
         "repeated": config.rules.repeated_failure,
         "same_finding": config.rules.same_finding,
         **order.options,
+        **{f"{name}_ref": _kept(payloads, name, text) for name, text in order.texts.items()},
         "task_ref": payloads.put(order.task),
         "config_ref": payloads.put(msgspec.json.encode(config).decode()),
         "base_commit": base.commit,
@@ -90,12 +98,27 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
     }
     bounds = tuple(Spend(run, name, limit=value) for name, value in limits(config).items())
 
-    told = not_isolated(world, config)
+    told = not_isolated(world, config) if m.tree else ""
 
     def make(hold: str) -> Live:
         return _live(world, m, run, request, payloads, title, order.person, hold=hold, why=told)
 
     return await _create(make, m, key, bounds)
+
+
+def _kept(payloads: Payloads, name: str, text: str) -> str:
+    """A document that counts word for word: where a secret would be hidden in it, it is refused instead."""
+    hidden = payloads.hide(text)
+    if hidden != text:
+        line = next((n for n, (a, b) in enumerate(_lines(text, hidden), 1) if a != b), 1)
+        raise UserError(
+            f"the {name} holds what looks like a secret in line {line}, and secrets are never kept: take it out"
+        )
+    return payloads.put(text)
+
+
+def _lines(text: str, hidden: str) -> Iterator[tuple[str, str]]:
+    return zip(text.splitlines(), hidden.splitlines(), strict=False)
 
 
 def _live(

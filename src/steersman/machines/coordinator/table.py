@@ -320,4 +320,5 @@ MACHINE = machine(
     memory={"answers": ("none", "given")},
     successes=("DONE",),
     begin=lambda request: (E.intent_received, *ctx.begin(request)),
+    tree=False,
 )
