@@ -397,6 +397,7 @@ def test_a_dirty_repository(project: Project) -> None:
         (["rnu", "x"], "did you mean `run`?"),
         (["run"], "Missing argument"),
         (["run", ""], "needs a task"),
+        (["run", "\u200b"], "needs a task"),
         (["run", "x", "--mode", "other"], "--mode"),
         (["run", "x", "--max-iterations", "0"], "--max-iterations"),
         (["audit"], "Missing command"),
@@ -413,6 +414,15 @@ def test_wrong_usage(project: Project, words: list[str], part: str) -> None:
     assert said.code == 2
     if said.out:
         assert json.loads(said.out)["exit_code"] == 2
+
+
+def test_words_that_nobody_can_see(project: Project) -> None:
+    """What asks for a change or for more has words; a reason without any leaves none on the tape."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    one_line(project.call("rework", run, "\u200b"), 2, "rework needs words")
+    one_line(project.call("followup", run, "\u3164"), 2, "either words or --confirm")
+    assert project.call("reject", run, "--reason", "\u2060").code == 0
+    assert not any("2060" in (e.get("why") or "") for e in project.entries(run))
 
 
 def test_there_is_no_flag_that_approves(project: Project) -> None:

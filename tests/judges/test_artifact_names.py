@@ -57,9 +57,10 @@ BAD = {
     "is a device on Windows": ["CON", "con", "nul.txt", "a/aux.c", "COM1", "lpt9.x", "Prn.tar.gz"],
     "is longer than": ["x/" * 600 + "x", "日" * 400],
     "has a part of more than 200 bytes": ["x" * 201, "a/" + "é" * 101],
+    "has a file of a run for a folder": ["claims.json/x", "Evidence.json/a/b", "code/diff.patch/x", "planning/planning.ai.json/x"],
     "is deeper than": ["/".join("d" * (DEEPEST + 1))],
     "is written by steersman alone": [
-        "state.json", "State.JSON", "tape.jsonl", "accept/decision.json", "ACCEPT/x", "accept", "steersman.toml", "keys/x",
+        "state.json", "State.JSON", "state.json/x", "STATE.json/a/b", "tape.jsonl/x", "steersman.toml/x", "steersman.db-wal", "tape.jsonl", "accept/decision.json", "ACCEPT/x", "accept", "steersman.toml", "keys/x",
     ],
     "would be obeyed by a tool": [
         "conftest.py", "sitecustomize.py", "x/package.json", "Makefile", "setup.py", "evil.pth", "AGENTS.md", "x/CLAUDE.md",

@@ -328,6 +328,29 @@ def test_a_verdict_in_its_plainest_form():
         assert isinstance(parse_verdict(json.dumps({**plain, **more})), Refused), more
 
 
+@pytest.mark.parametrize(
+    "text", ["\u200b", "\u2060\u2060", "\u3164", "\u2800 \u2800", "\u034f", "\U000e0041", "\ue000"]
+)
+def test_words_can_be_seen(text):
+    """A text that looks empty is none, wherever the contract asks for words; it is named once, with all that is wrong."""
+    plain = {"decision": "changes_requested", "summary": text, "must_fix": ["a", text]}
+    found = parse_verdict(json.dumps(plain))
+    assert found.problems == (
+        "summary: holds nothing that can be seen",
+        "must_fix[1]: holds nothing that can be seen",
+    )
+    review = {**APPROVE, "summary": text, "security": [text]}
+    assert problems(review) == (
+        "summary: holds nothing that can be seen",
+        "security[0]: holds nothing that can be seen",
+    )
+    tester = {"nonce": NONCE, "test_plan": text, "commands": [["pytest", text]], "expected_results": []}
+    assert problems(tester, "tester") == ("test_plan: holds nothing that can be seen",)
+    assert not isinstance(
+        parse_verdict(json.dumps({**plain, "summary": f"{text}x", "must_fix": ["a"]})), Refused
+    )
+
+
 def test_any_schema():
     """A schema of somebody else's, with the same strict reading, and all problems of both kinds."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}

@@ -13,8 +13,16 @@ from steersman.judges.text import (
     one_line,
     printable,
     printable_json,
+    visible,
     well_formed,
 )
+
+# Nobody can see these, alone or together.
+UNSEEN = (
+    "", " ", "\t\n\r\f\v", "\xa0", "\u2003\u3000", "\u200b", "\u200b\u200c\u200d\u2060\ufeff", "\xad", "\u202e", "\u2028", "\x00\x1b",
+    "\u3164", "\u115f\u1160\uffa0", "\u034f", "\u0301", "\u17b4", "\ufe0f", "\U000e0041\U000e0042", "\u2800", "\ufffc", "\ue000",
+    "\U0001d159", "\ud800", "\uffff", "\u0378",
+)  # fmt: skip
 
 SHOWN = {
     "colour": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -79,6 +87,23 @@ def test_every_format_character():
     hidden = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Cf"]
     left = [f"{ord(c):x}" for c in hidden if printable(c) == c]
     assert left == []
+
+
+@pytest.mark.parametrize("text", UNSEEN, ids=ascii)
+def test_what_nobody_can_see(text):
+    """Blanks, controls, fillers, marks without a letter and what has no shape say nothing; a letter among them does."""
+    assert not visible(text)
+    assert not visible("".join(UNSEEN))
+    assert visible(f"{text}x{text}")
+
+
+@pytest.mark.parametrize(
+    "text", ["x", ".", "猫", "é", "e\u0301", "🚀", "\ufffd", "ا", "\u0915\u093f", "½"], ids=ascii
+)
+def test_what_can_be_seen(text):
+    """Letters and signs of any script."""
+    assert visible(text)
+    assert visible(f" \u200b{text}")
 
 
 def test_clip():

@@ -42,6 +42,17 @@ def test_an_event_is_taken(tmp_path):
     assert world.journal.pending(run) == []
 
 
+@pytest.mark.parametrize("reason", ["", "  ", "\u200b\u3164"], ids=ascii)
+def test_an_override_says_why(tmp_path, reason):
+    """Words that nobody can see are no reason."""
+    world = world_of(tmp_path, waits)
+    run = asyncio.run(begun(world))
+    posted = Bridge(world)._post(run, "override", {"to": "out", "reason": reason, "person": "ann"})
+    stopped(world, run)
+    assert world.journal.verdict(posted)["result"] == "refused"
+    assert next(e for e in tape(world, run) if e.kind == "refused").why == "an override needs a reason"
+
+
 @pytest.mark.parametrize(
     ("event", "data", "words"),
     [

@@ -101,7 +101,11 @@ def test_questions_have_words_and_an_end(tmp_path):
     """An empty one and an endless one are refused; a bad letter is written out."""
     talks, _ = talks_of(tmp_path)
     thread = talks.new().id
-    for text, said_ in (("  \n", "needs words"), ("x" * (LONGEST + 1), "at most 100000 characters")):
+    for text, said_ in (
+        ("  \n", "needs words"),
+        ("\u200b\ufeff", "needs words"),
+        ("x" * (LONGEST + 1), "at most 100000 characters"),
+    ):
         with pytest.raises(UserError, match=said_):
             talks.say(thread, "ann", text)
     assert talks.say(thread, "ann", "@bob \udcff")[0].text == "@bob \\udcff"

@@ -156,7 +156,7 @@ def test_replay_says_which_entries_it_could_decide_again(tmp_path, store):
     assert replay(store, OLD, whole).same == 3
 
 
-@pytest.mark.parametrize("reason", ["", "   "])
+@pytest.mark.parametrize("reason", ["", "   ", "\u200b\u2060"])
 def test_a_migration_needs_a_reason(tmp_path, store, reason):
     """Nobody takes a run over without saying why."""
     run = begin(helm(tmp_path, store, OLD))

@@ -27,6 +27,13 @@ def test_a_reason_is_bounded(tmp_path):
     assert "CCC" not in told
 
 
+def test_a_reason_that_nobody_can_see(tmp_path):
+    """Is none: it would stand on the tape as if somebody had said something."""
+    world = _world(tmp_path)
+    assert [reason(world, RUN, words) for words in ("", " \n", "\u200b", "\u2800\u3164")] == ["", "", "", ""]
+    assert reason(world, RUN, "\u200bwhy") == "\\u200bwhy"
+
+
 def test_a_run_without_a_key(tmp_path):
     """A pruned run gets markers that fit nothing: nobody can compare them."""
     world = fake_world(tmp_path, [])

@@ -20,7 +20,7 @@ from steersman.contracts.config import MAX_HOURS, MAX_USD, Config, Role, config_
 from steersman.errors import UserError
 from steersman.judges.mentions import folded
 from steersman.judges.problems import Problem, problems_of
-from steersman.judges.text import clip
+from steersman.judges.text import clip, one_line, visible
 from steersman.kernel.canonical import digest_of
 
 FILE_NAME = "steersman.toml"
@@ -328,6 +328,8 @@ def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:
         for n, word in enumerate(t.get("aliases", ()))
     ]
     for name, word, where in called:
+        if not visible(word) or one_line(word) != word:
+            yield Problem(("chat", "agents", name, *where), f"{word!r} has a character that cannot be seen")
         other = taken.setdefault(folded(word), name)
         if other != name or (where and folded(word) == folded(name)):
             yield Problem(("chat", "agents", name, *where), f"{word!r} is a name of {other!r} already")

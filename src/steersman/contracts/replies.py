@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-# A line of spaces is not a finding, hence the pattern.
-Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=r"\S")]
+NOT_BLANK = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
+Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK)]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=50)]
 Word = Annotated[str, Meta(max_length=4000)]
 Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from steersman.contracts.replies import Text
+from steersman.contracts.replies import NOT_BLANK, Text
 
 PLAIN = "verdict"
-Finding = Annotated[str, Meta(min_length=1, pattern=r"\S")]
+Finding = Annotated[str, Meta(min_length=1, pattern=NOT_BLANK)]
 
 
 class PlainVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import DONE, Deck
+from steersman.judges.text import visible
 
 if TYPE_CHECKING:
     from steersman.runtime.chat import Talks
@@ -69,7 +70,7 @@ class Parley:
         from steersman.faces.voyage import launch
         from steersman.runtime.start import Order
 
-        if not task:
+        if not visible(task):
             raise UserError("a run needs a task: /run what to do")
         machine_named(self._deck, "roundtable")
         launch(self._deck, Order("roundtable", task, self._deck.person, self._deck.load_config().config))
@@ -78,7 +79,7 @@ class Parley:
         from steersman.faces.commands.speak import follow
 
         run, _, text = words.partition(" ")
-        if not text.strip():
+        if not visible(text):
             raise UserError("a follow-up needs a run and words: /followup RUN what else")
         follow(self._deck, self._deck.bridge.find(run), text.strip())
 

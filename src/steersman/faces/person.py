@@ -4,14 +4,15 @@ import os
 import subprocess
 from pathlib import Path
 
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip, printable, visible
 
 LONGEST = 80
 
 
 def who(project: Path) -> str:
     """$STEERSMAN_PERSON, else git's user.name, else the login name."""
-    name = os.environ.get("STEERSMAN_PERSON", "").strip() or _git_name(project) or _login()
+    given = os.environ.get("STEERSMAN_PERSON", "")
+    name = given if visible(given) else _git_name(project) or _login()
     return clip(printable(" ".join(name.split())), LONGEST)
 
 
@@ -22,7 +23,8 @@ def _git_name(project: Path) -> str:
         done = subprocess.run(argv, cwd=project, env=env, capture_output=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode("utf-8", "replace").strip()
+    name = done.stdout.decode("utf-8", "replace")
+    return name if visible(name) else ""
 
 
 def _login() -> str:

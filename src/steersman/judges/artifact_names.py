@@ -31,6 +31,26 @@ OWNED = frozenset(
         "steersman.db",
     }
 )
+_OF_THE_STORE = re.compile(r"steersman\.db[.-].*")  # its log, its index
+# Files that a run has or may have under these names: none of them is a folder.
+FILES = frozenset(
+    {
+        "active_context.md",
+        "acceptance_criteria.json",
+        "changed_files.json",
+        "claims.json",
+        "code/diff.patch",
+        "delivery.md",
+        "detail_design.md",
+        "evidence.json",
+        "master_task.json",
+        "plan.files.json",
+        "planning/planning.ai.json",
+        "review/plan-review.json",
+        "review_decision.json",
+        "transcript.jsonl",
+    }
+)
 OWNED_FOLDERS = frozenset({"accept", "tape", "journal", "anchors", "keys", "steersman"})
 
 
@@ -40,8 +60,10 @@ def artifact_problem(name: object) -> str | None:
         return trouble
     assert isinstance(name, str)  # noqa: S101  just judged
     parts = folded(name).split("/")
-    if parts[0] in OWNED_FOLDERS or "/".join(parts) in OWNED:
+    if parts[0] in OWNED_FOLDERS or parts[0] in OWNED or _OF_THE_STORE.fullmatch(parts[0]):
         return "is written by steersman alone"
+    if any("/".join(parts[:n]) in FILES for n in range(1, len(parts))):
+        return "has a file of a run for a folder"
     if tuple(parts[: len(COPIES)]) == COPIES and len(parts) > len(COPIES):
         return None
     why = runs_as_code(name) or instructs_agents(name)

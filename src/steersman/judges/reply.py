@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.replies import NO_COMMAND, REPLIES, reply_schema
+from steersman.contracts.replies import NO_COMMAND, NOT_BLANK, REPLIES, reply_schema
 from steersman.contracts.verdicts import PLAIN, PlainVerdict, plain_schema
 from steersman.judges.problems import problems_of
 from steersman.judges.strict_json import Reading, Refused, read
+from steersman.judges.text import visible
 
 __all__ = ["Parsed", "Refused", "parse_reply", "parse_verdict", "schema_problems"]
 
@@ -57,7 +58,7 @@ def _held(
 ) -> Parsed | Refused:
     if reading.value is None:
         return Refused(_listed(reading.problems))
-    broken = (*_nonce(reading.value, nonce), *rule(reading.value))
+    broken = (*_nonce(reading.value, nonce), *_unseen(reading.value, schema), *rule(reading.value))
     try:
         value = msgspec.convert(reading.value, type=shape)
     except msgspec.ValidationError as error:
@@ -77,6 +78,21 @@ def _nonce(value: Plain, nonce: str | None) -> tuple[str, ...]:
     if nonce is not None and isinstance(value.get("nonce"), str) and value["nonce"] != nonce:
         return ("nonce: is not the one given with this request",)
     return ()
+
+
+def _unseen(value: Plain, schema: Plain) -> tuple[str, ...]:
+    """Texts that look empty without being so: where the contract asks for words, somebody has to be able to read them."""
+    texts = [
+        (f"{name}[{n}]" if isinstance(value[name], list) else name, text)
+        for name, field in schema["properties"].items()
+        if name in value and NOT_BLANK in (field.get("pattern"), field.get("items", {}).get("pattern"))
+        for n, text in enumerate(value[name] if isinstance(value[name], list) else [value[name]])
+    ]
+    return tuple(
+        f"{where}: holds nothing that can be seen"
+        for where, text in texts
+        if isinstance(text, str) and text.strip() and not visible(text)
+    )
 
 
 def _nothing(_: Plain) -> tuple[str, ...]:

@@ -18,6 +18,24 @@ _DANGEROUS = re.compile(
 # More marks on one letter than any script uses would paint over the lines above.
 _MARKS = 4
 _CANDIDATES = re.compile("[\u0300-\u036f\u0483-\U0010ffff]{5,}")  # below them Unicode has no marks
+# Neither marks nor what has no shape: spaces, controls, private and unassigned characters.
+_UNSEEN = frozenset({"Mn", "Me", "Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"})
+_EMPTY = frozenset(
+    "\u2800\ufffc\U0001d159"
+)  # a blank pattern of Braille, an object's place, a note without a head
+
+
+def visible(text: str) -> bool:
+    """Whether a reader would see anything of it: a text of blanks and invisible characters says nothing."""
+    return any(_has_shape(char) for char in _DANGEROUS.sub("", text))
+
+
+def _has_shape(char: str) -> bool:
+    if char.isascii():
+        return not char.isspace()
+    import unicodedata  # only for text in other scripts
+
+    return unicodedata.category(char) not in _UNSEEN and char not in _EMPTY
 
 
 def printable(text: str) -> str:

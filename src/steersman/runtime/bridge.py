@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.errors import ContractError, UserError
-from steersman.judges.text import clip, well_formed
+from steersman.judges.text import clip, visible, well_formed
 from steersman.kernel.record import Meta
 from steersman.kernel.tape import Sealed
 from steersman.ports.journal import UNFINISHED, Gate, Head
@@ -170,7 +170,7 @@ class Bridge:
         from steersman.kernel.record import migrated
         from steersman.runtime.budget import ceilings, freed
 
-        if not reason.strip():
+        if not visible(reason):
             raise UserError("a migration needs --reason")
         lock = self.world.locks.acquire(run)
         if lock is None:

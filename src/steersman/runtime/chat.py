@@ -13,7 +13,7 @@ from steersman.contracts.config import ChatAgent, Config
 from steersman.errors import OverBudget, UserError
 from steersman.judges.mentions import folded, mentions
 from steersman.judges.redaction import redact
-from steersman.judges.text import clip, one_line, well_formed
+from steersman.judges.text import clip, one_line, visible, well_formed
 from steersman.ports.chat import Chats
 from steersman.runtime.chat_call import agent_of, called
 from steersman.runtime.isolation import not_isolated
@@ -93,7 +93,7 @@ class Talks:
 
     def route(self, thread: Thread, text: str) -> Route:
         """Whoever is named; else who was asked last here, the host, or the only one there is. UserError: nobody can be."""
-        if not text.strip():
+        if not visible(text):
             raise UserError('a question needs words: steersman chat send "@name …"')
         if len(text) > LONGEST:
             raise UserError(f"a question has at most {LONGEST} characters, this one {len(text)}: shorten it")

@@ -10,7 +10,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from steersman.errors import OverBudget, StoreBroken
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip, printable, visible
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import Meta, overridden
 from steersman.kernel.snapshot import Item
@@ -179,7 +179,9 @@ async def _child(moves: Moves, posted: Posted) -> None:
 async def _override(moves: Moves, posted: Posted) -> None:
     body = posted.body
     meta = _meta(moves, posted)
-    taken = override(moves.live.machine, moves.live.snapshot, body["to"], body.get("reason", ""))
+    reason = body.get("reason", "")
+    said = reason if visible(reason) else ""
+    taken = override(moves.live.machine, moves.live.snapshot, body["to"], said)
     if isinstance(taken, Refused):
         await moves.refused(taken, meta, posted)
         return

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from steersman.judges.redaction import redact
-from steersman.judges.text import clip, one_line, printable, well_formed
+from steersman.judges.text import clip, one_line, printable, visible, well_formed
 from steersman.runtime.world import World
 
 REASON = 500  # characters of a person's reason that stay in the entry
@@ -16,7 +16,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.:/@+ -]{0,60}")
 
 
 def reason(world: World, run: str, words: str) -> str:
-    """A reason as it stays in an entry of this run."""
+    """A reason as it stays in an entry of this run; words that nobody can see are none."""
+    if not visible(words):
+        return ""
     return clip(_safe(world, _key(world, run), words).strip(), REASON)
 
 

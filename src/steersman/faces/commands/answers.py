@@ -8,6 +8,7 @@ from steersman.errors import UserError
 from steersman.faces.deck import Deck, verb
 from steersman.faces.speech import insider
 from steersman.faces.voyage import spoken
+from steersman.judges.text import visible
 from steersman.ports.journal import Gate
 
 _gate = click.argument("gate", metavar="RUN_OR_GATE")
@@ -176,6 +177,6 @@ def _amount(words: str, option: str, units: int) -> int:
 
 
 def _some(text: str) -> str:
-    if not text.strip():
+    if not visible(text):
         raise UserError('rework needs words: steersman rework RUN "what to change"')
     return text

@@ -7,6 +7,7 @@ import click
 
 from steersman.errors import UserError
 from steersman.faces.deck import DONE, Deck, verb
+from steersman.judges.text import visible
 
 if TYPE_CHECKING:
     from steersman.runtime.start import Order
@@ -47,7 +48,7 @@ def run(
     deck: Deck, *, task: str, machine: str, dry: bool, detach: bool, unattended: bool, **given: Any
 ) -> int:
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
-    if not task.strip():
+    if not visible(task):
         raise UserError('a run needs a task: steersman run "what to do"')
     config = deck.load_config().config
     options = {name: value for name, value in given.items() if value is not None}

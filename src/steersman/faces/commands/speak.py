@@ -8,7 +8,7 @@ from steersman.errors import UserError
 from steersman.faces.deck import Deck, verb
 from steersman.faces.speech import insider
 from steersman.faces.voyage import spoken
-from steersman.judges.text import well_formed
+from steersman.judges.text import visible, well_formed
 
 FOLLOWUP = "task_followup_received"
 
@@ -38,7 +38,7 @@ def send(deck: Deck, *, run: str, event: str, data: str, reason: str) -> int:
 def followup(deck: Deck, *, run: str, text: str, confirm: bool) -> int:
     """Ask a RUN that has its outcome for more. Iterations start afresh, budgets do not."""
     found = deck.bridge.find(run)
-    if confirm == bool(text.strip()):
+    if confirm == visible(text):
         raise UserError('a follow-up is either words or --confirm: steersman followup RUN "what else"')
     return _confirmed(deck, found) if confirm else follow(deck, found, text)
 
