@@ -1,0 +1,117 @@
+"""Frozen plans in folders: written beside their place, synced, then renamed to it.
+
+**Invariant:** a folder holds a whole plan or is not there; nothing that a plan did not put there is ever removed.
+"""
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from steersman.errors import WorkspaceError
+
+MOST_FILES = 200
+MOST_BYTES = 64 * 1024 * 1024
+
+
+class FolderPlans:
+    """Implements ports.plans.Plans; `runs` is where the artifacts of runs are."""
+
+    def __init__(self, runs: Path) -> None:
+        self._runs = runs
+
+    def place(self, run: str) -> str:
+        return str(self._runs / run / "plan")
+
+    def problem(self, place: str) -> str | None:
+        """Empty or absent is well; what holds a plan or anything else is left alone."""
+        try:
+            here = os.lstat(place)
+        except FileNotFoundError:
+            return _parent(place)
+        except OSError as error:
+            return f"{place} cannot be looked at ({error.strerror}): choose another place with --out"
+        if not stat.S_ISDIR(here.st_mode):
+            return f"{place} is no folder: choose another place with --out"
+        return f"{place} is not empty: choose another place with --out" if os.listdir(place) else None
+
+    def write(self, place: str, files: Mapping[str, bytes]) -> None:
+        """Also after a crash: the same plan may lie there already."""
+        if os.path.isdir(place) and self.read(place) == dict(files):
+            return
+        problem = self.problem(place)
+        if problem:
+            raise WorkspaceError(problem)
+        try:
+            self._write(Path(place), files)
+        except OSError as error:
+            raise WorkspaceError(f"the plan was not written to {place}: {error.strerror}") from error
+
+    def _write(self, place: Path, files: Mapping[str, bytes]) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_name(f".{place.name}.{secrets.token_hex(6)}.part")
+        part.mkdir()
+        try:
+            for name, data in files.items():
+                _synced(part / name, data)
+            _sync(part)
+            os.rename(part, place)
+            _sync(place.parent)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def read(self, place: str) -> dict[str, bytes]:
+        try:
+            folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
+        try:
+            names = sorted(os.listdir(folder))
+            if len(names) > MOST_FILES:
+                raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
+            return {name: _plain(folder, name) for name in names}
+        finally:
+            os.close(folder)
+
+
+def _parent(place: str) -> str | None:
+    """The nearest folder above that is there has to take a new one."""
+    above = Path(place).absolute().parent
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return None
+    return f"{above} takes no new folder: choose another place with --out"
+
+
+def _plain(folder: int, name: str) -> bytes:
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        seen = os.fstat(fd)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > MOST_BYTES:
+            return b""
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(MOST_BYTES)
+    finally:
+        os.close(fd)
+
+
+def _synced(path: Path, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    with os.fdopen(fd, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
