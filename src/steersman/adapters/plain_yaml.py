@@ -19,10 +19,11 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class PlainYaml(NamedTuple):
-    """A document and where its parts stand (lines from 1)."""
+    """A document, where its parts stand (lines from 1), and which texts were written without quotes."""
 
     value: Any
     lines: dict[Path, int]
+    bare: frozenset[Path] = frozenset()
 
     def line_of(self, path: Path) -> int:
         """The line of the nearest known place at or above a path."""
@@ -74,6 +75,7 @@ class _Builder:
         self._stack: list[_Open] = []
         self._root: list[Any] = []
         self._lines: dict[Path, int] = {}
+        self._bare: set[Path] = set()
 
     def build(self, events: Iterator[Any]) -> PlainYaml:
         for event in events:
@@ -91,7 +93,7 @@ class _Builder:
                     pass
         if not self._root:
             raise _Broken(1, "is empty")
-        return PlainYaml(self._root[0], self._lines)
+        return PlainYaml(self._root[0], self._lines, frozenset(self._bare))
 
     def _node(self, event: Any, line: int) -> None:
         if event.anchor is not None:
@@ -100,16 +102,18 @@ class _Builder:
             raise _Broken(line, f"tags ({printable(event.tag)}) are not allowed")
         match event:
             case yaml.ScalarEvent():
-                self._scalar(event.value, line)
+                self._scalar(event.value, line, bare=event.implicit[0])
             case yaml.SequenceStartEvent():
                 self._begin([], line)
             case _:
                 self._begin({}, line)
 
-    def _scalar(self, text: str, line: int) -> None:
+    def _scalar(self, text: str, line: int, *, bare: bool) -> None:
         parent = self._stack[-1] if self._stack else None
         if parent is None or isinstance(parent.value, list) or parent.key is not None:
-            self._place(text, line)
+            path = self._place(text, line)
+            if bare:
+                self._bare.add(path)
             return
         if text in parent.value:
             raise _Broken(line, f"{printable(text)!r} is given twice")

@@ -51,12 +51,12 @@ def read_object(text: str, limit: int = MAX_BYTES) -> Found | Refused:
     return Found(reading.value, reading.body)
 
 
-def read(text: str, limit: int = MAX_BYTES) -> Reading:
+def read(text: str, limit: int = MAX_BYTES, members: int = MAX_MEMBERS) -> Reading:
     """The same, with the value also where something is wrong with it, so that all the rest can be said too."""
     if (bad := _unfit(text, limit)) is not None:
         return Reading(None, "", (bad,))
     body = _unfenced(text.strip(_BLANK))
-    if (bad := _oversized(body)) is not None:
+    if (bad := _oversized(body, members)) is not None:
         return Reading(None, body, (bad,))
     return _decoded(body)
 
@@ -78,7 +78,7 @@ def _unfenced(text: str) -> str:
     return fenced[1].strip(_BLANK) if fenced else text
 
 
-def _oversized(body: str) -> str | None:
+def _oversized(body: str, most: int) -> str | None:
     """Counts before the decoder runs, so that it is never asked to recurse deeply or to fill memory."""
     depth = members = strings = 0
     for mark in _MARKS.finditer(body):
@@ -96,8 +96,8 @@ def _oversized(body: str) -> str | None:
                 strings += 1
         if depth > MAX_DEPTH:
             return f"reply: nested deeper than {MAX_DEPTH} levels"
-        if members > MAX_MEMBERS or strings > 2 * MAX_MEMBERS:
-            return f"reply: more than {MAX_MEMBERS} members"
+        if members > most or strings > 2 * most:
+            return f"reply: more than {most} members"
     return None
 
 

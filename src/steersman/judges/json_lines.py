@@ -1,0 +1,75 @@
+"""Where each key and item of a JSON text stands: the lines that no decoder keeps.
+
+**Invariant:** total and linear; of a text that is not JSON it says as much as it can see, and never raises.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Path = tuple[str | int, ...]
+
+_TOKEN = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"', re.DOTALL)
+
+
+class JsonLines(NamedTuple):
+    """The line of every path, from 1, and each key that is given again, with its line."""
+
+    lines: dict[Path, int]
+    repeated: tuple[tuple[Path, int], ...]
+
+
+class _Open:
+    """An object or list whose end has not come yet."""
+
+    def __init__(self, path: Path, *, is_list: bool) -> None:
+        self.path, self.is_list = path, is_list
+        self.number, self.key = 0, ""
+        self.wants_key = not is_list
+
+    @property
+    def here(self) -> Path:
+        return (*self.path, self.number if self.is_list else self.key)
+
+
+def json_lines(text: str) -> JsonLines:
+    """The lines of a text that holds one JSON value."""
+    lines: dict[Path, int] = {}
+    repeated: list[tuple[Path, int]] = []
+    stack: list[_Open] = []
+    for number, word in _tokens(text):
+        top = stack[-1] if stack else None
+        if word in "{[":
+            path = top.here if top else ()
+            lines.setdefault(path, number)
+            stack.append(_Open(path, is_list=word == "["))
+        elif word in "}]":
+            del stack[-1:]
+        elif word == "," and top is not None:
+            top.number, top.wants_key = top.number + 1, not top.is_list
+        elif word == ":" and top is not None:
+            top.wants_key = False
+        elif top is not None and top.wants_key:
+            top.key = _name(word)
+            if top.here in lines:
+                repeated.append((top.here, number))
+            lines.setdefault(top.here, number)
+        else:
+            lines.setdefault(top.here if top else (), number)
+    return JsonLines(lines, tuple(repeated))
+
+
+def _tokens(text: str) -> Iterator[tuple[int, str]]:
+    number, at = 1, 0
+    for token in _TOKEN.finditer(text):
+        number += text.count("\n", at, token.start())
+        at = token.start()
+        yield number, token[0]
+
+
+def _name(word: str) -> str:
+    try:
+        return str(json.loads(word))
+    except ValueError:
+        return word
