@@ -1,0 +1,226 @@
+"""Answers held against the questions and the rules: what is wrong with their form, what contradicts a rule, what holds.
+
+**Invariant:** no answer is never an approval: what nobody has said takes the question's own default, which says so.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steersman.contracts.planning.decisions import Problem, RuleDecision
+from steersman.contracts.planning.documents import document_schema
+from steersman.contracts.planning.policy import ExecutionPolicy
+from steersman.contracts.planning.questions import (
+    Answer,
+    AnswerPack,
+    AskedQuestion,
+    Conflict,
+    QuestionPack,
+    Settled,
+)
+from steersman.judges.problems import problems_of
+from steersman.judges.text import clip
+from steersman.machines.coordinator.choices import (
+    APPROVE,
+    INCLUDE,
+    STOP,
+    TEXT,
+    default_word,
+    named,
+)
+from steersman.machines.coordinator.paths import leaves
+
+_SCHEMA = document_schema("answer_pack")
+
+
+class Weighed(NamedTuple):
+    """What answers come to."""
+
+    settled: Settled
+    conflicts: tuple[Conflict, ...]
+    blocked: tuple[Answer, ...]  # that stop the run
+
+
+def problems(pack: QuestionPack, raw: Any) -> tuple[Problem, ...]:
+    """Everything that is wrong with an answer pack as it was given, all at once; empty when it can be taken."""
+    broken = tuple(
+        Problem(
+            field=clip(str(p).partition(": ")[0], 400), message=p.what, fix="`plan explain` shows the shape."
+        )
+        for p in problems_of(raw, _SCHEMA)
+    )
+    try:
+        answers = msgspec.convert(raw, AnswerPack, strict=True)
+    except msgspec.ValidationError as error:
+        said = Problem(field="answers", message=clip(str(error), 1000), fix="Mend the answer pack.")
+        return broken or (said,)
+    return (*broken, *_misfits(pack, answers), *_unanswered(pack, answers.answers))
+
+
+def unanswered(pack: QuestionPack, answers: Iterable[Answer]) -> tuple[AskedQuestion, ...]:
+    """Critical questions that nobody has answered."""
+    said = {answer.question_id for answer in answers}
+    return tuple(q for q in pack.questions if q.blocking_level == "critical" and q.question_id not in said)
+
+
+def weigh(
+    pack: QuestionPack,
+    answers: AnswerPack,
+    decisions: Iterable[RuleDecision],
+    policy: ExecutionPolicy,
+    before: Settled | None = None,
+) -> Weighed:
+    """What holds after a round; an answer that contradicts a rule is no answer, and its question comes up again."""
+    given = {answer.question_id: answer for answer in answers.answers}
+    decided = {decision.command_id: decision for decision in decisions}
+    conflicts = tuple(
+        conflict
+        for q in pack.questions
+        if q.question_id in given
+        for conflict in _conflict(q, given[q.question_id], decided.get(q.about))
+    )
+    refused = {conflict.question_id for conflict in conflicts}
+    said = tuple(given[q.question_id] for q in pack.questions if q.question_id in given.keys() - refused)
+    silent = tuple(q for q in pack.questions if q.question_id not in given)
+    defaulted = (*_defaults(silent, "fallback", policy), *_defaults(pack.defaulted, "policy_default", policy))
+    settled = _settled(pack, (*said, *defaulted), conflicts, before)
+    return Weighed(settled, conflicts, tuple(a for a in settled.answers if a.answer == STOP))
+
+
+def timed_out(pack: QuestionPack, policy: ExecutionPolicy, before: Settled | None = None) -> Weighed:
+    """What holds when the time for answers is over."""
+    defaulted = (
+        *_defaults(pack.questions, "fallback", policy),
+        *_defaults(pack.defaulted, "policy_default", policy),
+    )
+    settled = _settled(pack, defaulted, (), before)
+    return Weighed(settled, (), tuple(a for a in settled.answers if a.answer == STOP))
+
+
+def defaults(
+    questions: Iterable[AskedQuestion], plan_id: str, policy: ExecutionPolicy, before: Settled | None = None
+) -> Weighed:
+    """What holds where nobody is asked: defaults for everything that is not settled yet."""
+    known = {answer.question_id for answer in before.answers} if before else set()
+    rest = tuple(q for q in questions if q.question_id not in known)
+    said = (*(before.answers if before else ()), *_defaults(rest, "policy_default", policy))
+    settled = Settled(
+        plan_id=plan_id,
+        rounds=before.rounds if before else 0,
+        asked=before.asked if before else (),
+        answers=tuple(sorted(said, key=lambda a: a.question_id)),
+        conflicts=before.conflicts if before else (),
+    )
+    return Weighed(settled, (), tuple(a for a in settled.answers if a.answer == STOP))
+
+
+def _misfits(pack: QuestionPack, answers: AnswerPack) -> Iterable[Problem]:
+    if answers.question_pack_id != pack.pack_id:
+        yield Problem(
+            field="question_pack_id",
+            message=f"These are answers to {answers.question_pack_id}; asked is {pack.pack_id}.",
+            fix=f"Answer {pack.pack_id}.",
+        )
+    asked = {q.question_id: q for q in pack.questions}
+    seen: set[str] = set()
+    for n, answer in enumerate(answers.answers):
+        where = f"answers[{n}]"
+        if answer.question_id not in asked:
+            yield Problem(
+                field=f"{where}.question_id",
+                message=f"{answer.question_id} is not asked.",
+                fix="Take it out; the pack lists what is asked.",
+            )
+            continue
+        if answer.question_id in seen:
+            yield Problem(
+                field=f"{where}.question_id",
+                message=f"{answer.question_id} is answered twice.",
+                fix="Keep one of the answers.",
+            )
+        seen.add(answer.question_id)
+        yield from _unfit(asked[answer.question_id], answer, where)
+
+
+def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Problem]:
+    words = [suggestion.answer for suggestion in question.suggested_answers]
+    if answer.answer not in words:
+        yield Problem(
+            field=f"{where}.answer",
+            message=f"{clip(answer.answer, 60)} is no answer to {question.question_id}.",
+            fix=f"Say one of: {', '.join(words)}.",
+        )
+    if answer.provided_by != "human":
+        yield Problem(
+            field=f"{where}.provided_by",
+            message=f"{answer.provided_by} is said of defaults, never of an answer that is given.",
+            fix="Leave provided_by out.",
+        )
+    if answer.answer == TEXT:
+        files = named(answer.text)
+        if not files:
+            yield Problem(field=f"{where}.text", message="There are no words.", fix="Name files, one a line.")
+        for file in filter(leaves, files):
+            yield Problem(
+                field=f"{where}.text",
+                message=f"{clip(file, 100)} is not inside the project.",
+                fix="Name it from the top of the project, without `..`.",
+            )
+
+
+def _unanswered(pack: QuestionPack, answers: tuple[Answer, ...]) -> Iterable[Problem]:
+    for question in unanswered(pack, answers):
+        words = ", ".join(suggestion.answer for suggestion in question.suggested_answers)
+        yield Problem(
+            field="answers",
+            message=f"{question.question_id} is critical and not answered: {clip(question.question_text, 600)}",
+            fix=f"Say one of: {words}.",
+        )
+
+
+def _conflict(question: AskedQuestion, answer: Answer, decision: RuleDecision | None) -> Iterable[Conflict]:
+    """An answer that puts back what a rule denies, or takes the place of a review that a rule insists on."""
+    if decision is None:
+        return
+    denied = decision.decision == "deny" and answer.answer == INCLUDE
+    insists = decision.decision == "require_review" and decision.severity == "block"
+    if denied or (insists and answer.answer == APPROVE):
+        yield Conflict(
+            question_id=question.question_id,
+            command_id=decision.command_id,
+            rule_id=_strictest(decision),
+            reason=clip(f"{decision.decision} ({decision.severity}): {decision.reason}", 400),
+        )
+
+
+def _strictest(decision: RuleDecision) -> str:
+    fired = (r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision == decision.decision)
+    return min(fired, default="")
+
+
+def _defaults(questions: Iterable[AskedQuestion], by: Any, policy: ExecutionPolicy) -> Iterable[Answer]:
+    for question in questions:
+        word = default_word(question) if policy.auto_fallback else STOP
+        reason = question.default_strategy.reason if policy.auto_fallback else "The policy takes no default."
+        yield Answer(question_id=question.question_id, answer=word, provided_by=by, rationale=reason)
+
+
+def _settled(
+    pack: QuestionPack,
+    answers: tuple[Answer, ...],
+    conflicts: tuple[Conflict, ...],
+    before: Settled | None,
+) -> Settled:
+    kept: Mapping[str, Answer] = {a.question_id: a for a in before.answers} if before else {}
+    now = {**kept, **{a.question_id: a for a in answers}}
+    for conflict in conflicts:
+        now.pop(conflict.question_id, None)
+    asked = {*(before.asked if before else ()), *(q.question_id for q in pack.questions)}
+    return Settled(
+        plan_id=pack.plan_id,
+        rounds=pack.round,
+        asked=tuple(sorted(asked)),
+        answers=tuple(answer for _, answer in sorted(now.items())),
+        conflicts=(*(before.conflicts if before else ()), *conflicts),
+    )

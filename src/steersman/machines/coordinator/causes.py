@@ -1,0 +1,309 @@
+"""The six causes of a question: each with its evidence, a tagged default, what hangs on it and what could be answered.
+
+**Invariant:** a question is never made up: each comes from one of six causes that can be shown in the inputs.
+"""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from steersman.contracts.planning.decisions import RuleDecision
+from steersman.contracts.planning.intent import PlannedCommand
+from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
+from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
+from steersman.judges.text import clip
+from steersman.kernel.canonical import digest_of
+from steersman.machines.coordinator import choices as word
+from steersman.machines.coordinator.evidence import citable, unmet
+from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of
+from steersman.machines.coordinator.places import Place, homeless, places
+
+HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
+_GRAVE = ("error", "block")
+
+STOPPING = Suggestion(answer=word.STOP, meaning="Stop here; there will be no plan.", risk_change="lower")
+
+
+class _Draft(NamedTuple):
+    """A question without its id and its place in the graph."""
+
+    cause: Cause
+    about: str
+    type: Question
+    level: Risk
+    text: str
+    context: str
+    evidence: tuple[str, ...]
+    default: Default
+    answers: tuple[Suggestion, ...]
+    nodes: tuple[str, ...]
+    scope: Literal["entire_plan", "single_phase", "single_action"] = "single_action"
+
+
+def causes(inputs: Inputs, nodes: dict[str, list[str]], phases: tuple[str, ...]) -> Iterator[AskedQuestion]:
+    """Every question that the inputs raise; `nodes` are those of each command, `phases` those of phases."""
+    found = places(inputs)
+    yield from map(_asked, _about_commands(inputs, found, nodes))
+    yield from map(_asked, _missing_commands(inputs, found))
+    yield from map(_asked, _ambiguous_scope(inputs, phases))
+
+
+def _denied(inputs: Inputs) -> dict[str, RuleDecision]:
+    """Commands that a rule denies, by id."""
+    return {id_: d for id_, d in sorted(inputs.decided().items()) if d.decision == "deny"}
+
+
+def _about_commands(
+    inputs: Inputs, found: tuple[Place, ...], nodes: dict[str, list[str]]
+) -> Iterator[_Draft]:
+    decided = inputs.decided()
+    nowhere = {command.command_id for command in homeless(inputs, found)}
+    emptied, known = _emptied(inputs, found), citable(inputs)
+    for id_, planned in sorted({c.command_id: c for c in inputs.intent.planned_commands}.items()):
+        at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
+        if id_ in nowhere:
+            yield _homeless(inputs, planned, at)
+        elif decision is not None and decision.decision == "deny":
+            yield _excluded(inputs, decision, at, emptied.get(id_, ()))
+        else:
+            yield from _unmet_evidence(inputs, planned, at, known)
+            yield from _risk_above(inputs, planned, at)
+            if decision is not None and decision.decision == "require_review":
+                yield _review(inputs, decision, at)
+
+
+def _emptied(inputs: Inputs, found: tuple[Place, ...]) -> dict[str, tuple[Place, ...]]:
+    """By command: the phases in which nothing is left because rules deny all of it."""
+    denied = _denied(inputs)
+    empty = [p for p in found if p.commands and all(c.command_id in denied for c in p.commands)]
+    by_command: dict[str, tuple[Place, ...]] = {}
+    for place in empty:
+        for command in place.commands:
+            by_command[command.command_id] = (*by_command.get(command.command_id, ()), place)
+    return by_command
+
+
+def _unmet_evidence(
+    inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...], known: frozenset[str]
+) -> Iterator[_Draft]:
+    if not (missing := unmet(inputs, planned.evidence_refs, known)):
+        return
+    id_ = planned.command_id
+    yield _Draft(
+        "unmet_evidence", id_, "blocker", "high",
+        f"Nothing known says that {id_} is right: {_listed(missing)} cannot be found. Leave the command out?",
+        f"The intent cites {_listed(missing)} for {id_}, and neither facts nor memory nor the registry has it.",
+        (_cited(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
+        Default(strategy="exclude", reason="What nothing speaks for is not proposed."),
+        (
+            _leave_out(id_),
+            Suggestion(
+                answer=word.ACCEPT_WITHOUT,
+                meaning="Propose it all the same; your answer is the evidence.",
+                risk_change="higher",
+            ),
+            STOPPING,
+        ),
+        nodes,
+    )  # fmt: skip
+
+
+def _risk_above(inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...]) -> Iterator[_Draft]:
+    id_, profile = planned.command_id, inputs.bundle.policy.risk_profile
+    risk = risk_of(planned, inputs.command(id_))
+    if RISKS.index(risk) <= RISKS.index(HIGHEST[profile]):
+        return
+    yield _Draft(
+        "risk_above_profile", id_, "risk_mitigation", "critical",
+        f"{id_} is of {risk} risk, and the profile {profile} goes up to {HIGHEST[profile]}. Accept the risk?",
+        f"The policy's risk_profile is {profile}. The graver of intent and registry counts for {id_}: {risk}.",
+        (_cited(inputs, "planned_commands", id_), _registered(inputs, "command", id_)),
+        Default(strategy="exclude", reason="A risk above the profile is taken by a person or not at all."),
+        (
+            _leave_out(id_),
+            Suggestion(
+                answer=word.ACCEPT_RISK, meaning="Keep it in the plan; you accept the risk.", risk_change="higher"
+            ),
+            STOPPING,
+        ),
+        nodes,
+    )  # fmt: skip
+
+
+def _review(inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...]) -> _Draft:
+    id_, grave = decision.command_id, decision.severity in _GRAVE
+    return _Draft(
+        "requires_review", id_, "blocker" if grave else "risk_mitigation", "critical" if grave else "medium",
+        f"Rules want {id_} reviewed before it is carried out. Keep it behind its review?",
+        f"Severity {decision.severity}: {decision.reason}",
+        _ruled(inputs, decision),
+        Default(strategy="use", value=word.KEEP, reason="The review that the rules want stands in the plan."),
+        (
+            Suggestion(
+                answer=word.KEEP, meaning="It stays, and its review gate before it.", risk_change="same"
+            ),
+            _leave_out(id_),
+            Suggestion(
+                answer=word.APPROVE,
+                meaning="It stays, and your answer takes the place of that review.",
+                risk_change="higher",
+            ),
+            STOPPING,
+        ),
+        nodes,
+    )  # fmt: skip
+
+
+def _excluded(
+    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...]
+) -> _Draft:
+    id_ = decision.command_id
+    needed = any(place.phase.needs_command for place in empty)
+    where = _listed(tuple(f"{p.workflow.id}/{p.phase.phase}" for p in empty))
+    left = f" Nothing is left to do in {where}." if empty else ""
+    return _Draft(
+        "excluded_command", id_, "blocker" if empty else "clarification", "high" if empty else "low",
+        f"Rules deny {id_}, so it is left out.{left} Is the plan right without it?",
+        f"Severity {decision.severity}: {decision.reason}",
+        _ruled(inputs, decision),
+        Default(strategy="block", reason=f"{clip(where, 300)} needs something that can be shown.")
+        if needed
+        else Default(strategy="use", value=word.LEAVE_OUT, reason="What a rule denies is left out."),
+        (
+            _leave_out(id_),
+            Suggestion(
+                answer=word.INCLUDE,
+                meaning="Put it back: the rules are asked again, and have to allow it.",
+                risk_change="higher",
+            ),
+            STOPPING,
+        ),
+        (*nodes, *(place.node for place in empty)),
+        "single_phase" if empty else "single_action",
+    )  # fmt: skip
+
+
+def _homeless(inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...]) -> _Draft:
+    id_ = planned.command_id
+    spec = inputs.command(id_)
+    wanted = _listed(spec.phases) if spec else "none that the registry knows"
+    return _Draft(
+        "excluded_command", id_, "clarification", "low",
+        f"{id_} belongs to no selected phase, so it is left out. Is the plan right without it?",
+        f"The phases of {id_} are: {wanted}. None of them is among the selected phases.",
+        (_cited(inputs, "planned_commands", id_), _registered(inputs, "command", id_)),
+        Default(strategy="use", value=word.LEAVE_OUT, reason="There is no phase to do it in."),
+        (_leave_out(id_), STOPPING),
+        nodes,
+    )  # fmt: skip
+
+
+def _missing_commands(inputs: Inputs, found: tuple[Place, ...]) -> Iterator[_Draft]:
+    for place in found:
+        if not place.phase.needs_command or place.commands:
+            continue
+        where = f"{place.workflow.id}/{place.phase.phase}"
+        yield _Draft(
+            "missing_command", where, "blocker", "high",
+            f"Something has to be done in {where}, and no planned command does it. Is it done by hand?",
+            f"The phase is there to: {place.phase.purpose} It can use {_listed(place.phase.commands) or 'any command'}.",
+            (
+                _cited(inputs, "selected_workflows", place.workflow.id),
+                _registered(inputs, "workflow", place.workflow.id),
+            ),
+            Default(strategy="block", reason="A phase that has to show something is not passed over in silence."),
+            (
+                Suggestion(
+                    answer=word.BY_HAND, meaning="A person does it and shows what was done.", risk_change="same"
+                ),
+                STOPPING,
+            ),
+            (place.node,),
+            "single_phase",
+        )  # fmt: skip
+
+
+def _ambiguous_scope(inputs: Inputs, phases: tuple[str, ...]) -> Iterator[_Draft]:
+    targets = inputs.intent.scope.targets
+    if targets.files or targets.modules or targets.areas:
+        return
+    writes = sorted(_writing(inputs))
+    text = Suggestion(
+        answer=word.TEXT,
+        meaning="Only what you name: files, or directories with a slash at the end, one a line.",
+        risk_change="lower",
+    )
+    whole = Suggestion(
+        answer=word.WHOLE_PROJECT,
+        meaning="Anything in the project.",
+        risk_change="higher" if writes else "same",
+    )
+    without = Suggestion(
+        answer=word.LEAVE_OUT, meaning="Every command that writes is left out.", risk_change="lower"
+    )
+    told = f"{_listed(tuple(writes))} would write." if writes else "No planned command writes."
+    yield _Draft(
+        "ambiguous_scope", "scope.targets",
+        "blocker" if writes else "clarification", "high" if writes else "medium",
+        "The intent names no file, module or area. What is the plan about?",
+        f"scope.targets is empty. {told}",
+        (_cited(inputs, "scope", "targets"),),
+        Default(strategy="block", reason="Nobody has said what may be changed.")
+        if writes
+        else Default(
+            strategy="use", value=word.WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."
+        ),
+        (text, whole, *((without,) if writes else ()), STOPPING),
+        phases,
+        "entire_plan",
+    )  # fmt: skip
+
+
+def _writing(inputs: Inputs) -> Iterator[str]:
+    denied = _denied(inputs)
+    for planned in inputs.intent.planned_commands:
+        id_ = planned.command_id
+        if id_ not in denied and "write" in effects_of(planned, inputs.command(id_)):
+            yield id_
+
+
+def _leave_out(id_: str) -> Suggestion:
+    return Suggestion(answer=word.LEAVE_OUT, meaning=f"{id_} is not in the plan.", risk_change="lower")
+
+
+def _cited(inputs: Inputs, *path: str) -> str:
+    return f"intent://{inputs.intent.id}/{'/'.join(path)}"
+
+
+def _registered(inputs: Inputs, kind: str, id_: str) -> str:
+    versions = inputs.lineage.registry_versions
+    known = versions.workflows if kind == "workflow" else versions.commands
+    return f"registry://{kind}/{id_}@{known.get(id_, '0.0.0')}"
+
+
+def _ruled(inputs: Inputs, decision: RuleDecision) -> tuple[str, ...]:
+    rules = (f"rule://{r.rule_id}@{r.rule_version}" for r in decision.rules if r.outcome == "fired")
+    return (_cited(inputs, "planned_commands", decision.command_id), *rules, *decision.evidence_used)
+
+
+def _listed(things: tuple[str, ...]) -> str:
+    return clip(", ".join(things), 800)
+
+
+def _asked(d: _Draft) -> AskedQuestion:
+    told = f"{len(d.nodes)} nodes of the graph depend on it."
+    question = AskedQuestion(
+        question_id="",
+        cause=d.cause,
+        about=d.about,
+        type=d.type,
+        blocking_level=d.level,
+        question_text=clip(d.text, 2000),
+        context=clip(d.context, 4000),
+        evidence_refs=tuple(sorted(set(d.evidence))),
+        default_strategy=d.default,
+        impact=Impact(scope=d.scope, description=told, affected_nodes=d.nodes),
+        suggested_answers=d.answers,
+    )
+    return replace(question, question_id=f"q_{digest_of(question)[:16]}")

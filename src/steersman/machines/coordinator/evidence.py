@@ -1,0 +1,46 @@
+"""Whether what an intent cites can be found: in facts, memory, the registry.
+
+**Invariant:** what a reference of an unchecked scheme leads to is not claimed; only its scheme is known.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import cast
+
+from steersman.contracts.planning.words import Kind
+from steersman.machines.coordinator.inputs import Inputs
+
+IN_CONTEXT = ("scan", "fact", "memory")  # the bundle lists every name
+TRUSTED = ("doc", "intent", "answer")  # known, and looked up by whoever reads the plan
+_REGISTERED = re.compile(
+    r"(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?(?:#([0-9a-f]+))?"
+)
+_RULE = re.compile(r"([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?")
+
+
+def citable(inputs: Inputs) -> frozenset[str]:
+    """Every name under which something of the context can be cited."""
+    return frozenset(inputs.bundle.evidence_refs)
+
+
+def unmet(inputs: Inputs, refs: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """The references that lead nowhere, sorted."""
+    return tuple(sorted({ref for ref in refs if not _leads(inputs, ref, known)}))
+
+
+def _leads(inputs: Inputs, ref: str, known: frozenset[str]) -> bool:
+    scheme, _, rest = ref.partition("://")
+    if scheme in IN_CONTEXT:
+        return ref in known
+    if scheme == "registry" and (found := _REGISTERED.fullmatch(rest)):
+        return _registered(inputs, cast("Kind", found[1]), found[2], found[3], found[4])
+    if scheme == "rule" and (found := _RULE.fullmatch(rest)):
+        return _registered(inputs, "rule", found[1], found[2], None)
+    return scheme in TRUSTED
+
+
+def _registered(inputs: Inputs, kind: Kind, id_: str, version: str | None, digest: str | None) -> bool:
+    entry = inputs.registry.entries.get((kind, id_))
+    if entry is None:
+        return False
+    return version in (None, entry.version) and (digest is None or entry.digest.startswith(digest))

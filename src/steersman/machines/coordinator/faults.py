@@ -1,0 +1,221 @@
+"""What is wrong with a graph, each with the field of the intent that would mend it.
+
+**Invariant:** linear in nodes and edges; a graph of any shape is looked at to the end.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from steersman.contracts.planning.decisions import Problem
+from steersman.contracts.planning.graph import MOST_NODES, Edge, ExecutionGraph, Node
+from steersman.judges.text import clip
+from steersman.machines.coordinator.inputs import Inputs
+
+
+class Faults(NamedTuple):
+    """All that was found, by kind."""
+
+    cycles: tuple[Problem, ...]
+    unmapped: tuple[Problem, ...]
+    unassigned: tuple[Problem, ...]
+    unsupported: tuple[Problem, ...]
+    incomplete: tuple[Problem, ...]
+    placeholders: tuple[Problem, ...]
+
+    def all(self) -> tuple[Problem, ...]:
+        """Every problem, the gravest kind first."""
+        return tuple(problem for kind in self for problem in kind)
+
+
+def faults(graph: ExecutionGraph, inputs: Inputs) -> Faults:
+    """Everything that keeps a graph from being a plan; placeholders are only wrong in a final graph."""
+    return Faults(
+        cycles=tuple(_cycles(graph)),
+        unmapped=tuple(_unmapped(graph, inputs)),
+        unassigned=tuple(_unassigned(graph, inputs)),
+        unsupported=tuple(_unsupported(graph, inputs)),
+        incomplete=tuple(_incomplete(graph)),
+        placeholders=tuple(_placeholders(graph)) if graph.stage == "final" else (),
+    )
+
+
+def _cycles(graph: ExecutionGraph) -> Iterator[Problem]:
+    paths = circles(tuple(node.node_id for node in graph.nodes), graph.edges)
+    by_id = {node.node_id: node for node in graph.nodes}
+    for path in paths:
+        told = " → ".join(_named(by_id[name]) for name in path)
+        yield Problem(
+            field="selected_workflows",
+            message=f"The order of the phases is a circle: {clip(told, 800)}",
+            fix="Take one of these phases out of selected_workflows, or mend `after` in the workflow.",
+        )
+
+
+def _named(node: Node) -> str:
+    where = f"{node.workflow_ref}/{node.phase_ref}" if node.workflow_ref else node.node_id
+    return f"{where}/{node.command_ref}" if node.command_ref else where
+
+
+def circles(names: tuple[str, ...], edges: tuple[Edge, ...]) -> tuple[tuple[str, ...], ...]:
+    """One path for each knot of nodes that reach each other, its shortest circle through the first node; short ones first."""
+    after: dict[str, list[str]] = {name: [] for name in names}
+    for edge in edges:
+        after[edge.from_node].append(edge.to_node)
+    found = (_shortest(knot, after) for knot in _knots(names, after))
+    return tuple(sorted(filter(None, found), key=lambda path: (len(path), path)))
+
+
+def _knots(names: tuple[str, ...], after: dict[str, list[str]]) -> Iterator[tuple[str, ...]]:
+    """Strongly connected components, after Tarjan, without recursion: depth is not bounded by Python's."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on: set[str] = set()
+    for root in names:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on.add(root)
+        work = [(root, iter(after[root]))]
+        while work:
+            name, rest = work[-1]
+            for following in rest:
+                if following not in index:
+                    index[following] = low[following] = len(index)
+                    stack.append(following)
+                    on.add(following)
+                    work.append((following, iter(after[following])))
+                    break
+                if following in on:
+                    low[name] = min(low[name], index[following])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == index[name]:
+                    yield tuple(_taken(stack, on, name))
+
+
+def _taken(stack: list[str], on: set[str], last: str) -> Iterator[str]:
+    name = ""
+    while name != last:
+        name = stack.pop()
+        on.discard(name)
+        yield name
+
+
+def _shortest(knot: tuple[str, ...], after: dict[str, list[str]]) -> tuple[str, ...]:
+    """The shortest way from the first node of a knot back to itself; empty where there is none."""
+    inside, start = set(knot), min(knot)
+    came: dict[str, str] = {}
+    ready = deque([start])
+    while ready:
+        name = ready.popleft()
+        for following in after[name]:
+            if following == start:
+                return (*_way(came, start, name), start)
+            if following in inside and following not in came:
+                came[following] = name
+                ready.append(following)
+    return ()
+
+
+def _way(came: dict[str, str], start: str, end: str) -> tuple[str, ...]:
+    path = [end]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return tuple(reversed(path))
+
+
+def _unmapped(graph: ExecutionGraph, inputs: Inputs) -> Iterator[Problem]:
+    there = {(n.workflow_ref, n.phase_ref) for n in graph.nodes if n.node_type == "phase"}
+    for n, selected in enumerate(inputs.intent.selected_workflows):
+        for m, phase in enumerate(selected.phases):
+            if (selected.workflow_id, phase) not in there:
+                yield Problem(
+                    field=f"selected_workflows[{n}].phases[{m}]",
+                    message=f"{selected.workflow_id} has no phase {phase}, so nothing stands for it.",
+                    fix=f"`steersman registry show {selected.workflow_id}` lists its phases.",
+                )
+    if len(graph.nodes) > MOST_NODES:
+        yield Problem(
+            field="selected_workflows",
+            message=f"The graph would have {len(graph.nodes)} nodes; {MOST_NODES} are the most.",
+            fix="Plan fewer workflows or commands at a time.",
+        )
+
+
+def _unassigned(graph: ExecutionGraph, inputs: Inputs) -> Iterator[Problem]:
+    lanes = {lane.agent_id for lane in graph.swimlanes}
+    for n, agent in enumerate(inputs.intent.selected_agents):
+        if agent.agent_id not in lanes:
+            yield Problem(
+                field=f"selected_agents[{n}]",
+                message=f"{agent.agent_id} has no lane: no selected phase asks for its role or is covered by it.",
+                fix="Take it out, or select a phase that it covers.",
+            )
+    held: dict[str, int] = {}
+    for lane in graph.swimlanes:
+        for name in lane.node_refs:
+            held[name] = held.get(name, 0) + 1
+    for node in graph.nodes:
+        if held.get(node.node_id, 0) != 1:
+            yield Problem(
+                field="selected_agents",
+                message=f"{_named(node)} is in {held.get(node.node_id, 0)} lanes instead of one.",
+                fix="Select an agent whose role or phases cover it.",
+            )
+
+
+def _unsupported(graph: ExecutionGraph, inputs: Inputs) -> Iterator[Problem]:
+    fields = {c.command_id: n for n, c in enumerate(inputs.intent.planned_commands)}
+    decided = inputs.decided()
+    for node in graph.nodes:
+        if node.node_type != "action_proposal" or node.status == "excluded":
+            continue
+        field = f"planned_commands[{fields.get(node.command_ref, 0)}].evidence_refs"
+        if not node.evidence_refs:
+            yield Problem(
+                field=field,
+                message=f"Nothing speaks for {_named(node)}: it has no evidence.",
+                fix="Cite a fact, a memory or a document.",
+            )
+        if node.command_ref not in decided:
+            yield Problem(
+                field=field,
+                message=f"No rule was asked about {_named(node)}.",
+                fix="Plan again: every command has to have its verdict.",
+            )
+
+
+# What a node of each type cannot be without.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "phase": ("phase_ref", "workflow_ref"),
+    "action_proposal": ("command_ref", "effects", "risk_level"),
+    "decision_point": ("command_ref", "rule_refs", "reason"),
+    "question": ("question_ref", "evidence_refs"),
+    "review_gate": ("review_criteria", "phase_ref"),
+}
+
+
+def _incomplete(graph: ExecutionGraph) -> Iterator[Problem]:
+    for node in graph.nodes:
+        for name in REQUIRED[node.node_type]:
+            if not getattr(node, name):
+                yield Problem(
+                    field="planned_commands" if node.command_ref else "selected_workflows",
+                    message=f"{_named(node)} is a {node.node_type} without {name}.",
+                    fix="Mend the content of the registry that it comes from: `steersman registry check`.",
+                )
+
+
+def _placeholders(graph: ExecutionGraph) -> Iterator[Problem]:
+    for node in graph.nodes:
+        if node.status == "placeholder":
+            yield Problem(
+                field="interaction",
+                message=f"Nothing settles {node.question_ref}: {clip(node.label, 600)}",
+                fix="Answer it, or change what the question is about.",
+            )

@@ -1,0 +1,97 @@
+"""What a plan is made from, put together once: intent, registry, context, verdicts and where they come from.
+
+**Invariant:** nothing here was worked out from answers; the same inputs have the same plan id for ever.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, cast
+
+from steersman.contracts.planning.content import AgentProfile, CommandSpec, Content, Workflow
+from steersman.contracts.planning.context import ContextBundle
+from steersman.contracts.planning.decisions import RiskAssessment, RuleDecision
+from steersman.contracts.planning.graph import GraphLineage, Versions
+from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
+from steersman.contracts.planning.words import Effect, Risk, graver
+from steersman.judges.planning.intent import Effective
+from steersman.judges.planning.registry import Registry
+from steersman.kernel.canonical import digest_of
+
+
+class Inputs(NamedTuple):
+    """Everything a draft goes by."""
+
+    intent: ExecutionIntent
+    registry: Registry
+    bundle: ContextBundle
+    decisions: tuple[RuleDecision, ...]
+    risk: RiskAssessment
+    plan_id: str
+    lineage: GraphLineage
+    effective: Effective
+
+    def workflow(self, id_: str) -> Workflow | None:
+        """A workflow that may be planned with."""
+        return cast("Workflow | None", self.registry.usable("workflow", id_))
+
+    def agent(self, id_: str) -> AgentProfile | None:
+        """An agent that may be planned with."""
+        return cast("AgentProfile | None", self.registry.usable("agent", id_))
+
+    def command(self, id_: str) -> CommandSpec | None:
+        """A command that may be planned with."""
+        return cast("CommandSpec | None", self.registry.usable("command", id_))
+
+    def decided(self) -> dict[str, RuleDecision]:
+        """What the rules say, by command."""
+        return {decision.command_id: decision for decision in self.decisions}
+
+
+def lineage(
+    intent: ExecutionIntent, registry: Registry, bundle: ContextBundle, coordinator_version: str
+) -> GraphLineage:
+    """Where a plan comes from: digests of every input, and the version of every piece of content it can use."""
+    workflows = (registry.get("workflow", w.workflow_id) for w in intent.selected_workflows)
+    agents = (registry.get("agent", a.agent_id) for a in intent.selected_agents)
+    commands = (registry.get("command", c.command_id) for c in intent.planned_commands)
+    return GraphLineage(
+        derived_from_intent=intent.id,
+        intent_checksum=intent.audit.checksum,
+        policy_digest=digest_of(bundle.policy),
+        facts_digest=digest_of(bundle.facts),
+        memory_digest=digest_of(bundle.memory),
+        registry_digest=registry.digest,
+        registry_versions=Versions(
+            workflows=_versions(workflows),
+            agents=_versions(agents),
+            commands=_versions(commands),
+            rules=_versions(registry.all_usable("rule")),
+        ),
+        coordinator_version=coordinator_version,
+    )
+
+
+def plan_id(made_from: GraphLineage) -> str:
+    """The name of a plan: the same inputs under the same coordinator have the same one."""
+    parts = {
+        "intent": made_from.intent_checksum,
+        "policy": made_from.policy_digest,
+        "registry": made_from.registry_digest,
+        "facts": made_from.facts_digest,
+        "memory": made_from.memory_digest,
+        "coordinator": made_from.coordinator_version,
+    }
+    return f"plan_{digest_of(parts)[:16]}"
+
+
+def effects_of(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[Effect, ...]:
+    """What a command does to the world: an intent can add to what the registry says, never take away."""
+    return tuple(sorted({*planned.effects, *(spec.effects if spec else ())}))
+
+
+def risk_of(planned: PlannedCommand, spec: CommandSpec | None) -> Risk:
+    """The graver of what intent and registry say."""
+    return graver(planned.risk_level, spec.risk_level) if spec else planned.risk_level
+
+
+def _versions(contents: Iterable[Content | None]) -> dict[str, str]:
+    return {c.id: c.version for c in sorted(filter(None, contents), key=lambda c: c.id)}

@@ -1,0 +1,309 @@
+"""Planning documents that fit together: an intent, a registry, a context, verdicts; each can be had changed."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from steersman.contracts.planning.content import (
+    AgentProfile,
+    CommandSpec,
+    Content,
+    ModelChoice,
+    Rule,
+    RuleScope,
+    RuleThen,
+    Workflow,
+    WorkflowPhase,
+)
+from steersman.contracts.planning.context import (
+    Bounds,
+    ContextBundle,
+    Evidence,
+    Fact,
+    FactPack,
+    Memory,
+    MemoryPack,
+)
+from steersman.contracts.planning.decisions import (
+    PrecheckReport,
+    RedLineCheck,
+    Reference,
+    RoutingAdvice,
+    RuleDecision,
+    RuleFired,
+)
+from steersman.contracts.planning.intent import (
+    Audit,
+    Budgets,
+    Constraints,
+    ExecutionIntent,
+    IntentRisk,
+    Interaction,
+    Lineage,
+    LockScope,
+    Objective,
+    PlannedCommand,
+    Reach,
+    SelectedAgent,
+    SelectedWorkflow,
+    Targets,
+)
+from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
+from steersman.judges.planning.intent import effective
+from steersman.judges.planning.registry import Item, Registry
+from steersman.judges.planning.risk import assess
+from steersman.judges.planning.routing import advise
+from steersman.kernel.canonical import digest_of, plain
+from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
+
+VERSION = "1.0.0"
+NOWHERE = "0" * 64
+LINEAGE = Lineage(introduced_in="0.1.0")
+AT = "2026-01-25T09:00:00Z"
+
+_BODY: dict[str, Any] = {
+    "version": "1.0.0",
+    "status": "active",
+    "description": "For tests.",
+    "lineage": LINEAGE,
+}
+
+
+def phase(name: str, role: str = "coder", **more: Any) -> WorkflowPhase:
+    return WorkflowPhase(phase=name, purpose=f"To get {name} done.", role=role, **more)
+
+
+def workflow(id_: str, *phases: WorkflowPhase, **more: Any) -> Workflow:
+    return Workflow(id=id_, title=id_.replace("_", " "), phases=phases, **{**_BODY, **more})
+
+
+def agent(id_: str, role: str, *phases: str, **more: Any) -> AgentProfile:
+    body = {"capabilities": ("works",), "tokens_per_action": 1_000, **_BODY, **more}
+    return AgentProfile(id=id_, title=id_, role=role, phases=phases, **body)
+
+
+def command(id_: str, *phases: str, **more: Any) -> CommandSpec:
+    body = {"effects": ("read",), "risk_level": "low", "minutes": 5, **_BODY, **more}
+    return CommandSpec(id=id_, title=id_.replace("_", " "), phases=phases, **body)
+
+
+def rule(id_: str, decision: str = "deny", severity: str = "warn", **more: Any) -> Rule:
+    return Rule(
+        id=id_,
+        title=id_,
+        severity=severity,
+        scope=RuleScope(effects=("write",)),
+        when="true",
+        then=RuleThen(decision=decision, reason="because of a test", **more),
+        evidence_required=("language",),
+        **_BODY,
+    )
+
+
+CONTENT: tuple[Content, ...] = (
+    workflow(
+        "bug_fix",
+        phase("analysis"),
+        phase("implementation", needs_command=True, after=("analysis",)),
+        phase("validation", "tester", needs_command=True, after=("implementation",)),
+        phase("review", "reviewer", after=("validation",)),
+    ),
+    agent("agent_coder", "coder", "analysis", "implementation", models=(ModelChoice(model="m1", placement="local"),)),
+    agent("agent_tester", "tester", "validation"),
+    agent("agent_reviewer", "reviewer", "review", areas=("security",)),
+    command("read_code", "analysis", "implementation"),
+    command("edit_files", "implementation", effects=("write",), risk_level="medium", files=3, minutes=30, rollback="Revert the commit."),
+    command("run_tests", "validation", fact="test_command", minutes=10),
+    rule("rule_no_writes"),
+)  # fmt: skip
+
+
+def registry(*more: Content, without: tuple[str, ...] = ()) -> Registry:
+    """The content above; of what is given with the same id the later holds."""
+    kept = (content for content in CONTENT if content.id not in without)
+    return Registry(tuple(Item(content, "built-in") for content in (*kept, *more)))
+
+
+def planned(id_: str, **more: Any) -> PlannedCommand:
+    body = {
+        "intent": f"To {id_}.",
+        "effects": ("read",),
+        "risk_level": "low",
+        "evidence_refs": ("fact://language/python",),
+    }
+    return PlannedCommand(command_id=id_, **{**body, **more})
+
+
+def selected(id_: str = "bug_fix", *phases: str) -> SelectedWorkflow:
+    return SelectedWorkflow(
+        workflow_id=id_, phases=phases or ("analysis", "implementation", "validation", "review")
+    )
+
+
+def chosen(id_: str, role: str) -> SelectedAgent:
+    return SelectedAgent(agent_id=id_, role=role, responsibilities=("its part",))
+
+
+def intent(**changes: Any) -> ExecutionIntent:
+    """A sealed intent that raises no question."""
+    made = ExecutionIntent(
+        id="intent_fix_the_leak",
+        type="execution_intent",
+        title="Fix the leak",
+        description="The pump leaks.",
+        version="1.0.0",
+        created_at=AT,
+        status="approved",
+        lineage=LINEAGE,
+        scope=Reach(project_id="boat", repo_root=".", targets=Targets(files=("src/pump.py",))),
+        objective=Objective(goal="Fix the leak in the pump.", success_criteria=("The tests pass.",)),
+        selected_workflows=(selected(),),
+        selected_agents=(
+            chosen("agent_coder", "coder"),
+            chosen("agent_tester", "tester"),
+            chosen("agent_reviewer", "reviewer"),
+        ),
+        planned_commands=(
+            planned("read_code"),
+            planned("edit_files", effects=("write",), risk_level="medium"),
+            planned("run_tests", evidence_refs=("scan://ev0123456789ab",)),
+        ),
+        interaction=Interaction(mode="interactive", question_budget=10, question_policy="conceptual_only"),
+        risk=IntentRisk(overall="medium", drivers=("It writes.",), requires_review=("architecture",)),
+        budgets=Budgets(max_files=10, max_commits=5, max_tokens=100_000, max_cost_usd=10),
+        evidence_refs=("fact://language/python",),
+        constraints=Constraints(
+            execution="forbidden",
+            no_fabrication=True,
+            registry_only=True,
+            lock_scope=LockScope(mode="none"),
+        ),
+        audit=Audit(created_by="ann", source="human", checksum=NOWHERE),
+    )
+    return sealed(replace(made, **changes))
+
+
+def sealed(made: ExecutionIntent) -> ExecutionIntent:
+    """The intent with the checksum of its own bytes."""
+    raw = plain(made)
+    del raw["audit"]["checksum"]
+    return replace(made, audit=replace(made.audit, checksum=digest_of(raw)))
+
+
+def policy(preset: str = "interactive", **changes: Any) -> ExecutionPolicy:
+    return replace(PRESETS[preset], **changes)
+
+
+FACTS = FactPack(
+    project_id="boat",
+    fingerprint="1" * 64,
+    facts=(
+        Fact(kind="language", name="python", value="3.11", evidence=("ev0123456789ab",)),
+        Fact(kind="test_command", name="pytest", argv=("pytest", "-q"), evidence=("ev0123456789ab",)),
+    ),
+    evidence=(
+        Evidence(
+            id="ev0123456789ab",
+            source_file="pyproject.toml",
+            first_line=1,
+            last_line=4,
+            digest="2" * 64,
+            snippet="[project]",
+        ),
+    ),
+    bounds=Bounds(files_seen=3, files_read=3, bytes_read=99, skipped=0, complete=True),
+)
+MEMORY = MemoryPack(
+    project_id="boat",
+    query="leak",
+    scopes=("project",),
+    threshold=1,
+    memories=(
+        Memory(id="mem_0123456789ab", scope="project", text="The pump is old.", created_at=AT),
+    ),
+)  # fmt: skip
+REFS = (
+    "fact://language/python",
+    "fact://test_command/pytest",
+    "memory://mem_0123456789ab",
+    "scan://ev0123456789ab",
+)
+
+
+def bundle(under: ExecutionPolicy | None = None, **changes: Any) -> ContextBundle:
+    made = ContextBundle(memory=MEMORY, facts=FACTS, policy=under or policy(), evidence_refs=REFS)
+    return replace(made, **changes)
+
+
+def decision(id_: str, what: str = "allow", severity: str = "info", **more: Any) -> RuleDecision:
+    fired = (
+        RuleFired(
+            rule_id="rule_no_writes",
+            rule_version="1.0.0",
+            severity=severity,
+            decision=what,
+            outcome="fired",
+            evidence_used=("fact://language/python",),
+            reason="because of a test",
+        ),
+    )
+    body: dict[str, Any] = {
+        "hard": False,
+        "undecidable": False,
+        "evidence_used": ("fact://language/python",),
+        "reason": "because of a test",
+        "rules": () if what == "allow" else fired,
+    }
+    return RuleDecision(
+        decision_id=f"decision_{id_}", command_id=id_, decision=what, severity=severity, **{**body, **more}
+    )
+
+
+def inputs(
+    of: ExecutionIntent | None = None,
+    *,
+    known: Registry | None = None,
+    context: ContextBundle | None = None,
+    ruled: tuple[RuleDecision, ...] = (),
+) -> Inputs:
+    """Everything a draft goes by; what no decision is given for is allowed."""
+    of, known, context = of or intent(), known or registry(), context or bundle()
+    by_command = {one.command_id: one for one in ruled}
+    decisions = tuple(by_command.get(c.command_id) or decision(c.command_id) for c in of.planned_commands)
+    trace = lineage(of, known, context, VERSION)
+    return Inputs(
+        intent=of,
+        registry=known,
+        bundle=context,
+        decisions=decisions,
+        risk=assess(of, known, decisions, context),
+        plan_id=plan_id(trace),
+        lineage=trace,
+        effective=effective(of, context.policy),
+    )
+
+
+def routing(i: Inputs) -> tuple[RoutingAdvice, ...]:
+    return advise(i.intent, i.registry, i.bundle.policy)
+
+
+def report(i: Inputs, **changes: Any) -> PrecheckReport:
+    """A report in which everything is as it should be."""
+    passed = tuple(RedLineCheck(red_line=line, passed=True) for line in ("I1", "I2", "I3", "I4", "I5"))
+    references = tuple(
+        Reference(kind=e.kind, id=e.id, found="usable", version=e.version, digest=e.digest)
+        for e in i.registry.entries.values()
+    )
+    made = PrecheckReport(
+        intent_id=i.intent.id,
+        schema_valid=True,
+        schema_problems=(),
+        checksum_matches=True,
+        checksum_expected=i.intent.audit.checksum,
+        red_lines=passed,
+        execution_payload=(),
+        references=references,
+        registry_digest=i.registry.digest,
+        policy_problems=(),
+    )
+    return replace(made, **changes)
