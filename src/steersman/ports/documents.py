@@ -1,0 +1,40 @@
+"""Documents that people write: read strictly, with the line of every field, and written whole or not at all."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+Form = Literal["json", "yaml"]
+
+
+class Written(NamedTuple):
+    """A document as it stands in a file."""
+
+    value: Any
+    lines: Mapping[tuple[str | int, ...], int]  # from 1
+    form: Form
+    file: str
+    text: str
+
+
+class Documents(Protocol):
+    """Files that hold one document each."""
+
+    def read(self, path: str, name: str) -> Written:
+        """The document in a file; `name` is that of its schema. A ContractError has all problems of its form."""
+        ...
+
+    def parse(self, data: bytes, file: str, name: str) -> Written:
+        """The same of bytes that came from elsewhere."""
+        ...
+
+    def sealed(self, was: Written, value: Any, name: str) -> tuple[Written, bool]:
+        """The document with another value for its references and its checksum; whether all comments could be kept."""
+        ...
+
+    def render(self, value: Any, form: Form) -> str:
+        """A document as a new file would hold it."""
+        ...
+
+    def write(self, path: str, text: str, *, new: bool) -> None:
+        """The file holds the old bytes or the new ones, never half of them; with `new` there must be none yet."""
+        ...
