@@ -32,12 +32,12 @@ class Grounds:
 
     def __init__(self, intent: ExecutionIntent, bundle: ContextBundle) -> None:
         self._complete = bundle.facts.bounds.complete
-        self._scan = f"scan://complete/{bundle.facts.fingerprint[:12]}"
+        self._scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
         self._found = {fact.kind for fact in bundle.facts.facts}
         self._citable = frozenset((*bundle.evidence_refs, *intent.evidence_refs))
         self._documents: dict[str, tuple[Ref, ...]] = {
             "intent": (f"intent://{intent.id}",),
-            "policy": (f"policy://{bundle.policy.policy_id}",),
+            "policy": (f"doc://policy/{bundle.policy.policy_id}",),
             "registry": (),  # the rule's own name is cited anyway, and so is the command's
             "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:_CITED]),
         }
@@ -65,7 +65,7 @@ class Grounds:
             return self._documents[name]
         kind = name.removeprefix(KNOWN)
         if kind in self._found:
-            return tuple(self._facts.get(kind, ())[:_CITED])
+            return tuple(self._facts.get(kind, [self._scan])[:_CITED])
         if name.startswith(KNOWN):
             return (self._scan,) if self._complete else None
         return (name,) if name in self._citable else None

@@ -1,0 +1,37 @@
+"""The registries of a project: what is built in with what the project adds, and those that plans were made with."""
+
+from typing import NamedTuple, Protocol
+
+from steersman.contracts.planning.decisions import Problem
+from steersman.judges.planning.registry import Registry
+
+
+class Loaded(NamedTuple):
+    """A registry as far as it could be read; with a problem nothing may be planned."""
+
+    registry: Registry
+    problems: tuple[Problem, ...]
+
+
+class Registries(Protocol):
+    """Where registries are read and kept."""
+
+    def built_in(self) -> Loaded:
+        """What comes with steersman."""
+        ...
+
+    def load(self, folder: str = "") -> Loaded:
+        """What is built in, with what the project's folder (or another) adds and replaces."""
+        ...
+
+    def keep(self, registry: Registry) -> str:
+        """Keeps a registry under its digest, which it returns."""
+        ...
+
+    def kept(self, start: str) -> Registry | None:
+        """The registry whose digest begins so; None where none or several do."""
+        ...
+
+    def digests(self) -> tuple[str, ...]:
+        """The digests of all that are kept, sorted."""
+        ...
