@@ -22,6 +22,7 @@ class PrecheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     policy_problems: int = 0
     mode: str = ""  # the stricter of intent and policy
     intent_id: str = ""
+    registry: str = ""  # the digest of the registry that holds for the whole run
     report_ref: str = ""
     report_digest: str = ""
     failure_ref: str = ""

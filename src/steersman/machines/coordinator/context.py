@@ -49,6 +49,7 @@ class Context(msgspec.Struct, kw_only=True):
     # what the states have brought
     intent_id: str = ""
     plan_id: str = ""
+    registry: str = ""  # the digest of the registry that holds for the whole run
     report_ref: str = ""
     bundle_ref: str = ""
     decisions_ref: str = ""
@@ -59,6 +60,7 @@ class Context(msgspec.Struct, kw_only=True):
     pack_ref: str = ""
     pack_digest: str = ""
     packs: list[str] = []  # the packs of all rounds
+    said: str = ""  # the choice at the last gate
     answers_ref: str = ""  # what a person has said to the last one
     problems_ref: str = ""  # why it was not taken
     conflicts_ref: str = ""
@@ -94,6 +96,7 @@ def begin(request: dict[str, Any]) -> tuple[IntentReceived, Context]:
 def prechecked(_c: Context, e: PrecheckFacts) -> tuple[Op, ...]:
     return (
         ("set", "intent_id", e.intent_id),
+        ("set", "registry", e.registry),
         ("set", "report_ref", e.report_ref),
         *_output("precheck_report", e.report_digest),
         *_failed(e),
@@ -154,7 +157,7 @@ def emitted(c: Context, e: QuestionFacts) -> tuple[Op, ...]:
 
 def answered(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
     said = {"choice": e.choice, "text": e.text, "person": e.person, "timed_out": e.timed_out}
-    return (("set", "answers_ref", e.text), ("append", "answered", said))
+    return (("set", "said", e.choice), ("set", "answers_ref", e.text), ("append", "answered", said))
 
 
 def weighed(_c: Context, e: AnswerFacts) -> tuple[Op, ...]:

@@ -38,7 +38,8 @@ def ask_people(c: Context) -> dict[str, Any]:
 
 
 def weigh(c: Context) -> dict[str, Any]:
-    return {**_decided(c), "pack": c.pack_ref, "answers": c.answers_ref, "settled": c.settled_ref}
+    said = {"choice": c.said, "answers": c.answers_ref}
+    return {**_decided(c), **said, "pack": c.pack_ref, "settled": c.settled_ref}
 
 
 def finalize(c: Context) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def freeze(c: Context) -> dict[str, Any]:
 
 
 def _given(c: Context) -> dict[str, Any]:
-    return {"intent": c.intent_ref, "policy": c.policy_ref}
+    return {"intent": c.intent_ref, "policy": c.policy_ref, "registry": c.registry}
 
 
 def _known(c: Context) -> dict[str, Any]:
