@@ -318,6 +318,20 @@ def cannot_hold(root: str, name: str) -> str | None:
     return found(root, name)
 
 
+def documents() -> Any:
+    """Documents that people write: read strictly, written whole."""
+    from steersman.adapters.documents import FileDocuments
+
+    return FileDocuments()
+
+
+def registries(project: "Path") -> Any:
+    """The registries of a project."""
+    from steersman.adapters.registry_files import FileRegistries
+
+    return FileRegistries(project, state_dir(project))
+
+
 def sqlite_version() -> str:
     """Of the SQLite that keeps the store."""
     import apsw

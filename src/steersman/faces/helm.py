@@ -8,7 +8,9 @@ if TYPE_CHECKING:
 
     from steersman.judges.grammar import Reach
     from steersman.kernel.build import Machine
+    from steersman.ports.documents import Documents
     from steersman.ports.journal import Journal
+    from steersman.ports.registry import Registries
     from steersman.runtime.bridge import Bridge
     from steersman.runtime.world import World
 
@@ -70,6 +72,14 @@ class Helm(Protocol):
 
     def lockfile(self) -> Any:
         """Writes and checks the lock over every function that decides."""
+        ...
+
+    def documents(self) -> "Documents":
+        """Documents that people write: read strictly, written whole."""
+        ...
+
+    def registries(self, project: "Path") -> "Registries":
+        """The registries of a project: what is built in with what it adds."""
         ...
 
     def sqlite_version(self) -> str: ...
