@@ -1,0 +1,1 @@
+"""A small ship chandler."""
