@@ -1,0 +1,269 @@
+"""Why there is no plan, as a FailurePack: one function for each state that can fail.
+
+What aborts is told before what blocks, in the order in which the table asks. **Invariant:** every pack names a field or
+a thing to change, and how; a red line is never called retriable.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from steersman.contracts.planning.decisions import PrecheckReport, Problem, RoutingAdvice, RuleDecision
+from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
+from steersman.contracts.planning.review import Budget, FailurePack, Recovery
+from steersman.contracts.planning.words import Risk
+from steersman.judges.text import clip
+from steersman.machines.coordinator.faults import Faults
+from steersman.machines.coordinator.reasons import CAUSES
+from steersman.machines.coordinator.review import ReviewFaults
+from steersman.machines.coordinator.uncertainties import Chosen
+
+MOST = 100  # problems, and ways to mend them, that a pack lists
+
+Found = dict[str, Iterable[Problem]]  # by cause, in the order in which the table asks
+
+
+class About(NamedTuple):
+    """The run a failure is about; a plan has no name before its inputs are known."""
+
+    intent_id: str
+    plan_id: str = ""
+    risk: Risk = "low"
+
+
+def precheck_failure(about: About, report: PrecheckReport | None, *, mode_changed: str = "") -> FailurePack:
+    """An intent that may not be planned as it is; `mode_changed` says how its mode is not the run's."""
+    if report is None:
+        return _pack(about, "PRECHECKED", {}, "intent_unreadable")
+    found: Found = {
+        "execution_payload": (*report.execution_payload, *_crossed(report, "I1")),
+        "schema_invalid": report.schema_problems,
+        "checksum_mismatch": () if report.checksum_matches else (_checksum(report),),
+        "asks_in_full_auto": _crossed(report, "I2"),
+        "risk_in_full_auto": _crossed(report, "I3"),
+        "unevidenced_command": _crossed(report, "I4"),
+        "not_registered": (*_crossed(report, "I5"), *_references(report, "missing")),
+        "inactive_content": _references(report, "inactive"),
+        "version_drift": (*_references(report, "drifted"), *_references(report, "unpinned")),
+        "policy_invalid": report.policy_problems,
+        "mode_changed": _said("interaction.mode", mode_changed),
+    }
+    return _pack(about, "PRECHECKED", found, "intent_unreadable")
+
+
+def context_failure(
+    about: About,
+    *,
+    memory: str = "",
+    memories: int = 0,
+    threshold: int = 1,
+    facts: str = "",
+    policy: str = "",
+) -> FailurePack:
+    """Nothing to go by; `memory`, `facts` and `policy` say what is wrong with each, where something is."""
+    few = f"There are {memories} memories; {threshold} are needed." if memories < threshold else ""
+    found: Found = {
+        "memory_unavailable": _said("memory", memory or few),
+        "facts_unavailable": _said("facts", facts),
+        "policy_unavailable": _said("policy", policy),
+    }
+    return _pack(about, "CONTEXT_BUILT", found, "context_missing")
+
+
+def rules_failure(
+    about: About,
+    decisions: Iterable[RuleDecision],
+    routing: Iterable[RoutingAdvice] = (),
+    forbidden: Iterable[Problem] = (),
+    commands: Iterable[str] = (),
+) -> FailurePack:
+    """Rules or the policy say no, or cannot say; `commands` are all that should have a decision."""
+    told = tuple(decisions)
+    undecided = sorted(set(commands) - {d.command_id for d in told})
+    found: Found = {
+        "routing_violation": [
+            Problem(field=f"selected_agents.{a.agent_id}", message=a.reason) for a in routing if a.violation
+        ],
+        "rule_conflict": [_ruled(d, d.conflict) for d in told if d.conflict],
+        "rule_denied": [_ruled(d, d.reason) for d in told if d.hard],
+        "rule_undecidable": [_ruled(d, d.reason) for d in told if d.undecidable],
+        "deny_unexplained": [
+            _ruled(d, "it is denied without a reason")
+            for d in told
+            if d.decision == "deny" and not d.reason.strip()
+        ],
+        "operation_forbidden": forbidden,
+        "command_undecided": [
+            Problem(field=f"planned_commands.{id_}", message=f"{id_} has no verdict.") for id_ in undecided
+        ],
+    }
+    shown = {ref for d in told if d.hard or d.conflict or d.undecidable for ref in d.evidence_used}
+    return _pack(about, "RULES_EVALUATED", found, "rules_unasked", shown)
+
+
+def graph_failure(about: About, faults: Faults) -> FailurePack:
+    """What was drafted is no plan."""
+    return _pack(about, "GRAPH_DRAFTED", _faulty(faults), "no_graph")
+
+
+def question_failure(about: About, chosen: Chosen) -> FailurePack:
+    """More has to be asked than may be, or a question may not go out."""
+    found: Found = {
+        "question_budget_exceeded": map(_question, chosen.over),
+        "question_unevidenced": map(_question, chosen.unevidenced),
+        "question_undefaulted": map(_question, chosen.undefaulted),
+        "question_unfit": map(_question, chosen.unfit),
+    }
+    return _pack(about, "QUESTIONS_EMITTED", found, "nothing_to_ask")
+
+
+def answer_failure(
+    about: About,
+    *,
+    conflicts: Iterable[Conflict] = (),
+    blocked: Iterable[Answer] = (),
+    questions: Iterable[AskedQuestion] = (),
+) -> FailurePack:
+    """Answers that contradict rules once too often, or that stop the run; nobody answering at all."""
+    found: Found = {
+        "answers_conflict": map(_conflicting, conflicts),
+        "answer_blocks": _stopping(blocked, questions),
+    }
+    return _pack(about, "AWAITING_ANSWERS", found, "answers_stopped")
+
+
+def finalize_failure(
+    about: About, faults: Faults, blocked: Iterable[Answer] = (), questions: Iterable[AskedQuestion] = ()
+) -> FailurePack:
+    """A graph that cannot be completed, or a default that stops the run."""
+    found: Found = {"default_blocks": _stopping(blocked, questions), **_faulty(faults)}
+    return _pack(about, "GRAPH_FINALIZED", found, "no_graph")
+
+
+def review_failure(about: About, faults: ReviewFaults) -> FailurePack:
+    """A plan that needs more than it may, or that cannot be reviewed."""
+    found: Found = {
+        "budget_exceeded": map(_over, faults.over),
+        "review_uncovered": faults.uncovered,
+        "risk_unjustified": faults.unjustified,
+    }
+    return _pack(about, "REVIEW_PACK_BUILT", found, "review_missing")
+
+
+def freeze_failure(
+    about: About,
+    *,
+    malformed: Iterable[Problem] = (),
+    unmatched: Iterable[Problem] = (),
+    untraced: Iterable[Problem] = (),
+) -> FailurePack:
+    """Outputs that are not what they should be."""
+    found: Found = {
+        "output_malformed": malformed,
+        "checksum_failed": unmatched,
+        "lineage_incomplete": untraced,
+    }
+    return _pack(about, "FROZEN_OUTPUTS", found, "not_written")
+
+
+def _pack(
+    about: About, state: str, found: Found, otherwise: str, evidence: Iterable[str] = ()
+) -> FailurePack:
+    """The first cause with a problem names the failure; the problems of all of them are in it, and ways to mend them."""
+    told = {cause: listed for cause, problems in found.items() if (listed := tuple(problems))}
+    rows = [CAUSES[cause] for cause in told] or [CAUSES[otherwise]]
+    problems = tuple(dict.fromkeys(problem for listed in told.values() for problem in listed))
+    mends = (
+        *(Recovery(change=row.change, how=row.how) for row in rows),
+        *(Recovery(change=p.field or "intent", how=p.fix) for p in problems if p.fix),
+    )
+    return FailurePack(
+        plan_id=about.plan_id,
+        intent_id=about.intent_id,
+        failure_type=rows[0].type,
+        cause=next(iter(told), otherwise),
+        failed_at_state=state,
+        message=clip("; ".join(row.message for row in rows) + ".", 2000),
+        problems=problems[:MOST],
+        evidence_refs=tuple(sorted(evidence))[:MOST],
+        recovery_suggestions=tuple(dict.fromkeys(mends))[:MOST],
+        retriable=rows[0].type != "red_line_violation",
+        risk=about.risk,
+    )
+
+
+def _crossed(report: PrecheckReport, red_line: str) -> Iterator[Problem]:
+    for check in report.red_lines:
+        if check.red_line == red_line and not check.passed:
+            yield from check.details or _said("intent", f"Red line {red_line} is crossed.")
+
+
+def _checksum(report: PrecheckReport) -> Problem:
+    return Problem(
+        field="audit.checksum", message=f"The checksum of these bytes is {report.checksum_expected}."
+    )
+
+
+def _references(report: PrecheckReport, found: str) -> Iterator[Problem]:
+    for ref in report.references:
+        if ref.found == found:
+            has = f"{ref.version}#{ref.digest[:12]}" if ref.version else "nothing"
+            said = f"the registry has {has}, the intent is sealed with {ref.pinned or 'no pin'}"
+            yield Problem(
+                field=f"{ref.kind}.{ref.id}", message=f"The {ref.kind} {ref.id} is {found}: {said}."
+            )
+
+
+def _said(field: str, message: str) -> tuple[Problem, ...]:
+    return (Problem(field=field, message=clip(message, 1000)),) if message else ()
+
+
+def _ruled(decision: RuleDecision, why: str) -> Problem:
+    return Problem(
+        field=f"planned_commands.{decision.command_id}",
+        message=clip(f"{decision.command_id}: {why}", 1000),
+        fix=clip("; ".join(decision.required_changes), 1000),
+    )
+
+
+def _faulty(faults: Faults) -> Found:
+    return {
+        "cyclic_graph": faults.cycles,
+        "phase_unmapped": faults.unmapped,
+        "lane_missing": faults.unassigned,
+        "evidence_missing": faults.unsupported,
+        "node_incomplete": faults.incomplete,
+        "placeholder_left": faults.placeholders,
+    }
+
+
+def _question(question: AskedQuestion) -> Problem:
+    return Problem(field=question.about, message=clip(f"{question.cause}: {question.question_text}", 1000))
+
+
+def _conflicting(conflict: Conflict) -> Problem:
+    return Problem(
+        field=f"planned_commands.{conflict.command_id}",
+        message=clip(f"{conflict.question_id} against {conflict.rule_id}: {conflict.reason}", 1000),
+    )
+
+
+def _stopping(blocked: Iterable[Answer], questions: Iterable[AskedQuestion]) -> Iterator[Problem]:
+    asked = {question.question_id: question for question in questions}
+    for answer in blocked:
+        question = asked.get(answer.question_id)
+        text = f"{question.cause}: {question.question_text}" if question else answer.question_id
+        yield Problem(
+            field=question.about if question else "interaction",
+            message=clip(f"{text} {answer.rationale}".strip(), 1000),
+            fix="Settle it in the intent, or answer it otherwise.",
+        )
+
+
+def _over(budget: Budget) -> Problem:
+    of_policy = budget.name == "max_files_per_commit"
+    field = f"policy.constraints.{budget.name}" if of_policy else f"budgets.{budget.name}"
+    return Problem(
+        field=field,
+        message=f"{budget.name} is {budget.limit}, and the plan is expected to need {budget.estimate}.",
+        fix=f"Set {field} to {budget.estimate} or more, or plan less.",
+    )
