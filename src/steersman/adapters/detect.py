@@ -1,23 +1,19 @@
-"""What a project says about itself: the checks its own files name, and the first `steersman.toml`.
+"""The checks that a project's own files name, and the first `steersman.toml`.
 
-**Invariant:** it reads and proposes; it runs nothing and writes nothing.
+**Invariant:** it reads and proposes; it runs nothing but git and writes nothing into the project.
 """
 
 import json
 import re
 import shutil
-import tomllib
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from steersman.adapters.scan import TreeScanner
 from steersman.contracts.commands import Argv
+from steersman.judges.planning.facts.checks import checks_of
 
-_READ_AT_MOST = 512 * 1024
-_PYTEST = re.compile(r"pytest(?![\w-])", re.IGNORECASE)  # the tool itself, not pytest-something alone
-_MAKE_TEST = re.compile(r"^test[ \t]*:(?!=)", re.MULTILINE)
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-_NO_NPM_TEST = "no test specified"  # what `npm init` writes
 _COMMANDS = (
     "# [commands]                        # what a tester may add; ask with `steersman check command`",
     '# sets = ["tests", "read"]          # known programs; without this line those that test',
@@ -32,11 +28,10 @@ _COMMANDS = (
 
 
 def detect_checks(repo: Path) -> dict[str, Argv]:
-    """Checks by name, each an argv, from the project's own files; a bare Makefile counts where nothing else does."""
-    found = dict(_found(repo))
-    if not found and any(_MAKE_TEST.search(_text(repo / name)) for name in _MAKEFILES):
-        return {"make": ("make", "test")}
-    return found
+    """Checks by name, each an argv, from the facts of the project: the same scanner that planning goes by."""
+    with tempfile.TemporaryDirectory(prefix="steersman-", ignore_cleanup_errors=True) as place:
+        facts = TreeScanner(repo, Path(place)).scan("project").facts
+    return {name: (_python(argv[0]), *argv[1:]) for name, argv in checks_of(facts).items()}
 
 
 def render_config(
@@ -79,91 +74,9 @@ def _role_lines(role: str, table: Mapping[str, str]) -> list[str]:
     return ["", f"[roles.{_key(role)}]", *(f"{_key(key)} = {_quoted(value)}" for key, value in table.items())]
 
 
-def _python() -> str:
-    """The name under which this machine has Python."""
-    return "python" if shutil.which("python") else "python3"
-
-
-def _found(repo: Path) -> Iterator[tuple[str, Argv]]:
-    if _uses_pytest(repo):
-        yield "pytest", (_python(), "-m", "pytest", "-q")
-    elif _uses_unittest(repo):
-        yield "unittest", (_python(), "-m", "unittest", "discover", "-q", *_unittest_folder(repo))
-    script = _npm_test(repo)
-    if script and _NO_NPM_TEST not in script:
-        yield "npm", ("npm", "test")
-    if (repo / "go.mod").is_file():
-        yield "go", ("go", "test", "./...")
-    if (repo / "Cargo.toml").is_file():
-        yield "cargo", ("cargo", "test")
-
-
-def _uses_pytest(repo: Path) -> bool:
-    if (
-        (repo / "pytest.ini").is_file()
-        or (repo / "conftest.py").is_file()
-        or (repo / "tests/conftest.py").is_file()
-    ):
-        return True
-    if "[tool:pytest]" in _text(repo / "setup.cfg") or "[pytest]" in _text(repo / "tox.ini"):
-        return True
-    project = _toml(repo / "pyproject.toml")
-    try:
-        return "pytest" in project.get("tool", {}) or any(map(_PYTEST.match, _requirements(project)))
-    except (AttributeError, TypeError):  # tables where lists should be, or the other way round
-        return False
-
-
-def _requirements(project: dict[str, Any]) -> Iterator[str]:
-    """Every requirement of a pyproject, whichever table its tool keeps it in."""
-    main, tool = project.get("project", {}), project.get("tool", {})
-    groups = [main.get("dependencies", [])]
-    for table in (main.get("optional-dependencies", {}), project.get("dependency-groups", {})):
-        groups += table.values()
-    groups.append(tool.get("uv", {}).get("dev-dependencies", []))
-    poetry = tool.get("poetry", {})
-    groups += [poetry.get("dependencies", {}), poetry.get("dev-dependencies", {})]
-    groups += [group.get("dependencies", {}) for group in poetry.get("group", {}).values()]
-    yield from (str(name) for group in groups for name in group)
-
-
-def _uses_unittest(repo: Path) -> bool:
-    return any(_has_unittest(folder) for folder in (repo / "tests", repo))
-
-
-def _has_unittest(folder: Path) -> bool:
-    return any("unittest" in _text(path) for path in sorted(folder.glob("test*.py"))[:50])
-
-
-def _unittest_folder(repo: Path) -> Argv:
-    """Discovery from the top looks into packages only; where tests lie at the top, it starts there."""
-    if (repo / "tests/__init__.py").is_file() or not _has_unittest(repo / "tests"):
-        return ()
-    return ("-s", "tests")
-
-
-def _npm_test(repo: Path) -> str:
-    try:
-        package = json.loads(_text(repo / "package.json") or "{}")
-        script = package.get("scripts", {}).get("test", "")
-    except (ValueError, AttributeError, RecursionError):
-        return ""
-    return script if isinstance(script, str) else ""
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_text(path))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(_READ_AT_MOST).decode("utf-8", "replace")
-    except OSError:
-        return ""
+def _python(program: str) -> str:
+    """The name under which this machine has Python; every other program is called as it is."""
+    return "python3" if program == "python" and not shutil.which("python") else program
 
 
 def _list(argv: Argv) -> str:

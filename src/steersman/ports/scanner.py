@@ -1,0 +1,13 @@
+"""A project looked over for facts."""
+
+from typing import Protocol
+
+from steersman.contracts.planning.context import FactPack
+
+
+class Scanner(Protocol):
+    """Reads a project's own files; the same files give the same pack, byte for byte."""
+
+    def scan(self, project_id: str) -> FactPack:
+        """What the files say, each fact with its evidence; the pack says how far the scan went."""
+        ...

@@ -1,0 +1,187 @@
+"""A pack of facts: harmless, bounded, and the same for the same files."""
+
+import itertools
+
+import pytest
+
+from steersman.contracts.planning.context import Bounds, FactPack
+from steersman.judges.planning.facts import reading
+from steersman.judges.planning.facts.choice import choose, left_out
+from steersman.judges.planning.facts.finding import Source
+from steersman.judges.planning.facts.pack import MOST_OF_A_FILE, MOST_OF_A_KIND, examine, pack_of
+from steersman.judges.planning.facts.stacks import depends
+from steersman.judges.planning.facts.tasks import kind_of
+from steersman.kernel.canonical import canonical, digest
+
+BOUNDS = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=True)
+TOKEN = "ghp_" + "a1B2c3D4e5" * 4
+
+
+def pages_of(files):
+    return [examine(Source(path, text), digest(text.encode())) for path, text in files.items()]
+
+
+def packed(files, bounds=BOUNDS):
+    return pack_of("shop", pages_of(files), choose(tuple(sorted(files))), bounds)
+
+
+def test_no_secret_and_no_control_character_gets_in():
+    """Values and snippets have markers that nobody can try words against, and nothing that a terminal obeys."""
+    pack = packed({"package.json": '{"scripts": {"test": "TOKEN=' + TOKEN + ' vitest \\u001b[2J"}}'})
+    written = canonical(pack).decode()
+    assert TOKEN not in written
+    assert "[redacted:" in pack.facts[0].value
+    assert "[redacted:" in pack.evidence[0].snippet
+    assert "\x1b" not in pack.facts[0].value
+    assert not [word for word in written.split("[redacted:")[1:] if word.partition("]")[0].count(":")]
+
+
+def test_a_command_that_could_not_be_shown_is_none():
+    """A word that would change on the way to a screen, a place that would, a name that is none: no fact."""
+    files = {
+        "a\u202eb/go.mod": "module x\n",
+        "composer.json": '{"scripts": {"test\\u0000": "x"}, "name": " "}',
+        f"{TOKEN}/Makefile": "test:\n",
+    }
+    assert [(f.kind, f.name) for f in packed(files).facts] == []
+
+
+def test_a_secret_file_is_never_opened():
+    """It is named; there is no snippet, and its digest is that of no bytes, so that nobody can try out its content."""
+    pack = packed({".env": "PIN=1234\n"})
+    assert [(e.snippet, e.digest) for e in pack.evidence] == [("", digest(b""))]
+    assert choose((".env",)).read == ()
+    odd = choose(("a\u202e/.env",))
+    assert pack_of("shop", [], odd, BOUNDS).facts == ()
+
+
+def test_a_file_and_a_kind_give_only_so_many():
+    """What is over the bound is left out and said; what is nearer the top is kept."""
+    many = "".join(f"test-{n}:\n" for n in range(MOST_OF_A_FILE + 50))
+    assert len(packed({"Makefile": many}).facts) == MOST_OF_A_FILE
+    folders = {f"z{n:04}/Makefile": "test:\n" for n in range(MOST_OF_A_KIND + 1)} | {"Makefile": "test:\n"}
+    stopped = Bounds(files_seen=1, files_read=1, bytes_read=1, skipped=0, complete=False, stopped_by="other")
+    pack = packed(folders, stopped)
+    assert (len(pack.facts), pack.facts[0].root) == (MOST_OF_A_KIND, ".")
+    assert pack.bounds.stopped_by == f"other; more than {MOST_OF_A_KIND} facts of kind test_command"
+    assert not packed(folders).bounds.complete
+    assert {e.id for e in pack.evidence} == {name for f in pack.facts for name in f.evidence}
+
+
+def test_evidence_of_one_fact_is_bounded():
+    """Twenty places are enough to show something."""
+    pom = "<project>" + "<dependency><groupId>org.postgresql</groupId></dependency>\n" * 30 + "</project>"
+    fact = next(f for f in packed({"pom.xml": pom}).facts if f.kind == "database")
+    assert len(fact.evidence) == 20
+
+
+def test_the_order_of_reading_makes_no_difference():
+    """Pages in any order give the same bytes."""
+    files = {
+        "a/go.mod": "module a\n",
+        "go.mod": "module b\n",
+        "b.py": "",
+        "a.py": "",
+        "Makefile": "test:\nlint:\n",
+    }
+    wanted = canonical(packed(files))
+    for shuffled in itertools.permutations(files.items()):
+        assert canonical(packed(dict(shuffled))) == wanted
+    assert canonical(packed(files | {"go.mod": "module c\n"})) != wanted
+    assert canonical(FactPack(**{n: getattr(packed(files), n) for n in FactPack.__struct_fields__})) == wanted
+
+
+def test_samples_that_could_not_be_read():
+    """A language without evidence is no fact."""
+    choice = choose(("a.py", "b.go"))
+    page = examine(Source("a.py", ""), digest(b""))
+    assert [f.name for f in pack_of("x", [page], choice, BOUNDS).facts] == ["python"]
+
+
+@pytest.mark.parametrize(
+    ("path", "outside"),
+    [
+        ("a/node_modules/b/c.js", "a/node_modules"),
+        ("Vendor/x", "Vendor"),
+        ("build/x/dist/y", "build"),
+        ("vendor", None),
+        ("src/vendors/x", None),
+    ],
+)
+def test_what_is_not_the_projects_own(path, outside):
+    """Folders of others and of tools, by their names; a file may be called like one."""
+    assert left_out(path) == outside
+
+
+def test_names_of_tasks():
+    """The first word of a name says what it does."""
+    assert [kind_of(n) for n in ("test", "test:unit", "lint-fix", "type-check", "attest", "")] == [
+        "test_command", "test_command", "lint_command", "type_command", None, None,
+    ]  # fmt: skip
+
+
+def test_an_ecosystem_without_a_table():
+    """Nothing is known of it."""
+    assert list(depends(Source("x"), "cobol", "x", "", 0)) == []
+
+
+class TestReading:
+    """Files are read within bounds, and what cannot be read is empty."""
+
+    def test_toml(self):
+        assert reading.toml_of("\ufeffa = 1\r\n") == {"a": 1}
+        assert reading.toml_of("[[[") == {}
+        assert reading.toml_of("a = " + "[" * 3_000) == {}
+        assert reading.toml_of("a." * 3_000 + "a = 1") == {}
+        assert reading.toml_of("#" * 10 + "\n" * reading.MOST) == {}
+
+    def test_json(self):
+        assert reading.json_of('\ufeff{"a": 1}') == {"a": 1}
+        assert reading.json_of("[1]") == {}
+        assert reading.json_of("{") == {}
+        assert reading.json_of('{"a":' * 50_000) == {}
+        assert reading.json_of('"\ud800"') == {}
+        assert reading.json_of(" " * (reading.MOST + 1)) == {}
+
+    def test_tables_and_words(self):
+        assert reading.table({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
+        assert reading.table({"a": 3}, "a", "b") == {}
+        assert reading.words(["a", 3]) == ["a"]
+        assert reading.words("abc") == []
+        assert len(reading.table({str(n): n for n in range(5_000)})) == reading.MOST_MEMBERS
+        assert reading.text_at({"a": 3}, "a") == ""
+
+    def test_yaml(self):
+        text = "a: 1\nb:\n  - c: |\n      no: key\n    d: 'x'\n# e: 1\n\n{f: 1}\nurl:x\n? g\n"
+        assert [(*line.path, line.value, line.number) for line in reading.yaml_of(text.split("\n"))] == [
+            ("a", "1", 1), ("b", "", 2), ("b", "c", "|", 3), ("b", "d", "x", 5),
+        ]  # fmt: skip
+        deep = [" " * n + "k:" for n in range(100)]
+        assert max(len(line.path) for line in reading.yaml_of(deep)) == reading.DEEPEST
+
+    def test_ini(self):
+        text = "a = 0\n[s]\nB : 1\n; no\n"
+        assert [(line.path, line.value) for line in reading.ini_of(text.split("\n"))] == [
+            (("", "a"), "0"), (("s",), ""), (("s", "b"), "1"),
+        ]  # fmt: skip
+
+    def test_xml(self):
+        found = reading.xml_of("<a x='1'>\n<n:b>t</n:b></a>")
+        assert [(e.path, e.text, e.number) for e in found] == [(("a", "b"), "t", 2), (("a",), "", 1)]
+        assert reading.xml_of("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>") == []
+        assert reading.xml_of("<a>" * 100) == []
+        assert [e.path for e in reading.xml_of("<a><b/><c></a>")] == [("a", "b")]
+        assert len(reading.xml_of("<a>" + "<b/>" * 30_000)) == reading.MOST_PARTS
+
+
+def test_lines_of_keys():
+    """Keys of JSON are found from a line on; nothing is line 0."""
+    source = Source("a/b.json", '{"a": 1,\n"b": {"a" : 2}}', frozenset({"c"}))
+    assert [source.line_of("a"), source.line_of("a", 2), source.line_of("a", 3), source.line_of("x")] == [
+        1,
+        2,
+        0,
+        0,
+    ]
+    assert [source.line_with("b"), source.line_with('"a"', 2), source.line_with("zz")] == [2, 2, 0]
+    assert (source.name, source.folder, source.has("c", "d"), source.has("d")) == ("b.json", "a", True, False)
