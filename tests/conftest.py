@@ -7,4 +7,9 @@ import os
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
+# How long an example takes says something about the machine, nothing about the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}"
