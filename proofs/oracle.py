@@ -1,7 +1,10 @@
-"""What a verdict is, written a second time and in another way: one character after another, with no library at all.
+"""What a verdict is, written a second time and in another way: one character after another, with no library but
+Unicode's own table of marks.
 
 Nothing of steersman is used here, nor its JSON readers, patterns or schemas: where the two disagree, one is wrong.
 """
+
+from unicodedata import category
 
 BLANK = " \t\r\n"
 WRONG = object()
@@ -73,9 +76,16 @@ def fits(verdict: dict) -> bool:
     return (decision == "approve" and wanted == []) or (decision == "changes_requested" and wanted != [])
 
 
+FILLERS = (0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800, 0xFFFC, 0x1D159)  # letters and signs without a shape
+
+
 def blank(text: str) -> bool:
-    """Nothing but white space, as Unicode and Python see it."""
-    return text.isspace()
+    """Nothing but what leaves no trace on a page: white space, what cannot be printed, fillers, marks on nothing."""
+    for char in text:
+        unseen = char.isspace() or not char.isprintable() or ord(char) in FILLERS
+        if not unseen and category(char) not in ("Mn", "Me"):
+            return False
+    return True
 
 
 # ── JSON, RFC 8259 ──────────────────────────────────────────────────────────────────────────────────────────────────
