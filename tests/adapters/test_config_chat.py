@@ -31,6 +31,14 @@ def test_a_chat():
     assert (chat.budget.micro_usd, chat.budget.turns, chat.budget.tokens) == (500_000, 3, None)
 
 
+def test_an_agents_own_options():
+    """What is no field of ours is the agent's, as in a role's table; `options` takes any name, fractions become text."""
+    more = 'command = ["tools/bob", "{prompt_file}"]\nheat = 0.5\noptions = { modell = "x" }\n[chat.budget]'
+    bob = parse_config(GOOD.replace("[chat.budget]", more), "x").chat.agents["bob"]
+    assert bob.options == {"command": ["tools/bob", "{prompt_file}"], "heat": "0.5", "modell": "x"}
+    assert (bob.agent, bob.model) == ("claude", "sonnet")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -46,6 +54,8 @@ def test_a_chat():
         ('script = "a.yaml"', "", "chat.agents.猫猫.script: is missing: the scripted agent needs one"),
         ('model = "sonnet"', 'script = "b.yaml"', 'line 10: chat.agents.bob.script: needs agent = "scripted"'),
         ("model =", "modell =", "line 10: chat.agents.bob.modell: is not a known field; did you mean `model`?"),
+        ('script = "a.yaml"', 'script = "a.yaml"\nheat = 1', "chat.agents.猫猫.heat: is nothing the scripted agent takes"),
+        ('model = "sonnet"', "model = 4.5", "line 10: chat.agents.bob.model: 4.5 does not belong here"),
         ("usd = 0.5", "usd = -1", "line 13: chat.budget.usd: -1 is not a number above 0"),
         ("usd = 0.5", "micro_usd = 5", "line 13: chat.budget.micro_usd: is not a known field; known here are tokens"),
         ("turns = 3", "hours = 3", "line 14: chat.budget.hours: is not a known field"),

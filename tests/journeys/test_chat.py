@@ -86,6 +86,12 @@ def test_a_conversation(talk):
     assert len(project.call("chat", "show", told["thread"], "--last", "1", "--json").json()["messages"]) == 1
     assert "2 calls" not in second.out
     assert "3 calls" in second.out
+    assert trees(project) == []
+
+
+def trees(project: Project) -> list[str]:
+    """Checkouts of conversations that are there now."""
+    return [path.name for path in project.state.glob("**/chat-*") if path.is_dir()]
 
 
 def test_nothing_in_an_answer_is_carried_out(talk):
@@ -204,6 +210,27 @@ def test_doctor_looks_at_whom_one_can_talk_to(talk):
     assert "MEND  @bob: cannot read the script" in said.out
 
 
+def test_a_program_of_ones_own(talk):
+    """Its command is in its own table; what is wrong there is told by the name of that table."""
+    project = talk(more='[chat.agents.dan]\nagent = "command"\n[chat.agents."小明"]\nagent = "cloud"\n')
+    for name, said in (
+        ("dan", '[chat.agents.dan] command is missing: agent = "command" needs command = ["program", …]'),
+        ("小明", "[chat.agents.\"小明\"] agent = 'cloud' is not known here"),
+    ):
+        told = project.call("chat", "send", f"@{name} hello")
+        assert told.code == 2
+        assert said in told.err
+        assert said in project.call("doctor").out
+    file = project.repo / "steersman.toml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(
+        text.replace('agent = "command"', 'agent = "command"\ncommand = ["cat"]'), encoding="utf-8"
+    )
+    heard = project.call("chat", "send", "@dan what is this?", "--json")
+    assert heard.code == 0, heard
+    assert heard.json()["answers"][0]["text"].endswith("@dan what is this?")
+
+
 def test_nobody_is_configured(project: Project):
     """The error says what to write."""
     said = project.call("chat", "send", "hello")
@@ -313,9 +340,13 @@ def test_killed_between_question_and_answer(talk):
         "micro_usd": 0,
         "unknown": 1,
     }
+    assert trees(project) == [f"{thread}.1.1"]
+    assert project.call("chat", "send", "@cat hello").code == 0
+    assert trees(project) == []
     again = project.call("chat", "again", thread, "--json")
     assert (again.code, again.json()["answers"][0]["text"]) == (0, "Here.")
     assert workers(thread) == []
+    assert trees(project) == []
     assert project.call("chat", "show", thread, "--json").json()["open"] == []
 
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from steersman.contracts.agent import AgentReply, Usage
-from steersman.contracts.chat import Spent
+from steersman.contracts.chat import Ask, Spent
 from steersman.contracts.config import Chat, ChatAgent, ChatBudget, Config
 from steersman.errors import StoreFull, UserError
 from steersman.runtime.chat import LONGEST, OverSpentError, Talks
@@ -14,6 +15,7 @@ from steersman.runtime.chat_prompt import CUT, within
 from steersman.testing import FakeAgent, FakeChance, fake_world, said
 from steersman.testing.chat import MemoryChats
 from steersman.testing.conformance_chat import question
+from steersman.testing.workspace import FakeWorkspace
 
 BOB, CAT = ChatAgent(agent="fake"), ChatAgent(agent="fake", aliases=("cat",), prompt="You purr.", model="m-1")
 AGENTS = {"bob": BOB, "猫猫": CAT}
@@ -146,6 +148,40 @@ def test_it_only_reads(tmp_path):
     assert request.options == {"model": "m-1"}
     assert request.workdir.startswith(str(tmp_path))
     assert (request.prompt.count("You are called 猫猫"), request.prompt.count("You purr.")) == (1, 1)
+
+
+def test_nothing_is_left_of_a_call(tmp_path):
+    """Its checkout is there while it lasts and gone afterwards, however it ends; one that died is swept by the next."""
+    seen = []
+
+    def answer(request):
+        seen.append(request.workdir)
+        assert (Path(request.workdir) / "a.txt").read_text() == "x"
+        if "fail" in request.prompt.rpartition("asks you")[2]:
+            raise KeyboardInterrupt
+        return said(request, "yes")
+
+    workspace = FakeWorkspace(tmp_path / "repo", {"a.txt": "x"})
+    talks, _ = talks_of(tmp_path, FakeAgent(answer), world={"workspace": lambda _config: workspace})
+    thread, other = talks.new().id, talks.new().id
+    exchange(talks, thread, "@bob @cat hello")
+    assert len(set(seen)) == 2
+    with pytest.raises(KeyboardInterrupt):
+        exchange(talks, thread, "@bob fail")
+    assert not any(Path(path).exists() for path in seen)
+    died, _ = talks.say(thread, "ann", "@bob @cat hello")
+    for n, name in enumerate(died.asked, 1):
+        talks.chats.begin(Ask(thread, died.seq, name, 1), talks.limits())
+        workspace.checkout(
+            f"{thread}.{died.seq}.{n}", workspace.base(None).commit, f"{thread}:{died.seq}:{n}"
+        )
+    held = talks._world.locks.acquire(f"{thread}.{died.seq}.2")
+    exchange(talks, other, "@bob hello")
+    left = tmp_path / "repo" / "trees"
+    assert [p.name for p in left.iterdir()] == [f"{thread}.{died.seq}.2"]
+    held.release()
+    talks.drop(thread)
+    assert list(left.iterdir()) == []
 
 
 def test_without_a_repository(tmp_path):

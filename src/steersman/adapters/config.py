@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.adapters.config_advice import refused
-from steersman.contracts.config import MAX_HOURS, MAX_USD, Config, Role, config_schema
+from steersman.contracts.config import MAX_HOURS, MAX_USD, ChatAgent, Config, Role, config_schema
 from steersman.errors import UserError
 from steersman.judges.mentions import folded
 from steersman.judges.problems import Problem, problems_of
@@ -30,9 +30,12 @@ MAX_LINE = 8192
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # field in the file → field of the contract, how many of its units one is, and the most there may be
 _AMOUNTS = {"usd": ("micro_usd", 1_000_000, MAX_USD), "hours": ("seconds", 3_600, MAX_HOURS)}
-_ROLE_FIELDS = Role.__struct_fields__
-
 Keys = tuple[str | int, ...]
+# Where agents are named, each in a table of its own that takes the agent's own options beside these fields.
+_AGENTS: dict[Keys, tuple[str, ...]] = {
+    ("roles",): Role.__struct_fields__,
+    ("chat", "agents"): ChatAgent.__struct_fields__,
+}
 _PLACES: tuple[Keys, ...] = (("budget",), ("chat", "budget"))  # tables with amounts
 
 
@@ -151,10 +154,12 @@ def _is_amount_place(path: Keys) -> bool:
 
 
 def _is_option_place(path: Keys) -> bool:
-    """In a role's table, under a name of the provider's own or inside `options`."""
-    if path[:1] != ("roles",) or len(path) < 3:
-        return False
-    return path[2] not in _ROLE_FIELDS or (path[2] == "options" and len(path) > 3)
+    """In an agent's table, under a name of the provider's own or inside `options`."""
+    place = next((p for p in _AGENTS if path[: len(p)] == p), None)
+    inside = path[len(place) + 1 :] if place is not None else ()
+    return bool(inside) and (
+        inside[0] not in _AGENTS[place or ()] or (inside[0] == "options" and len(inside) > 1)
+    )
 
 
 def _odd(value: Any, path: Keys) -> Iterator[Problem]:
@@ -243,8 +248,10 @@ def _contract_form(value: dict[str, Any]) -> dict[str, Any]:
     for place in _PLACES:
         if _table(value, place):
             value = _with(value, place, _in_units(_table(value, place)))
-    roles = {name: _role(table) for name, table in value.get("roles", {}).items()}
-    return {**value, "roles": roles}
+    for place, fields in _AGENTS.items():
+        if tables := _table(value, place):
+            value = _with(value, place, {name: _agent(table, fields) for name, table in tables.items()})
+    return value
 
 
 def _in_units(table: dict[str, Any]) -> dict[str, Any]:
@@ -258,21 +265,20 @@ def _rounded_up(amount: int | Decimal, units: int) -> int:
         return int((Decimal(amount) * units).to_integral_value())
 
 
-def _role(table: dict[str, Any]) -> dict[str, Any]:
-    known = {k: v for k, v in table.items() if k in _ROLE_FIELDS}
-    free = {k: v for k, v in table.items() if k not in _ROLE_FIELDS}
+def _agent(table: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    known = {k: v for k, v in table.items() if k in fields}
+    free = {k: v for k, v in table.items() if k not in fields}
     return {**known, "options": {**known.get("options", {}), **free}}
 
 
 def _joined(value: dict[str, Any]) -> list[Problem]:
     """What no schema says."""
     found = _near_misses(value)
-    talkers = _table(value, ("chat", "agents"))
-    for place, table in ((("roles",), value.get("roles", {})), (("chat", "agents"), talkers)):
-        for name, role in table.items():
+    for place, fields in _AGENTS.items():
+        for name, role in _table(value, place).items():
             found += (Problem((*place, name, field), wrong) for field, wrong in _script(role))
-    found += _surplus(value.get("roles", {}))
-    found += _names(talkers, _table(value, ("chat",)).get("host"))
+            found += (Problem((*place, name, field), wrong) for field, wrong in _surplus(role, fields))
+    found += _names(_table(value, ("chat", "agents")), _table(value, ("chat",)).get("host"))
     argvs: list[tuple[tuple[str | int, ...], list[str]]] = [
         (("checks", name), argv) for name, argv in value.get("checks", {}).items()
     ]
@@ -301,12 +307,10 @@ def _script(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield "script", 'needs agent = "scripted"'
 
 
-def _surplus(roles: dict[str, Any]) -> Iterator[Problem]:
+def _surplus(role: dict[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Agents refuse options that they do not have when they are made; the scripted one has none."""
-    for name, role in roles.items():
-        if role["agent"] == "scripted":
-            wrong = (key for key in role if key not in _ROLE_FIELDS)
-            yield from (Problem(("roles", name, key), "is nothing the scripted agent takes") for key in wrong)
+    if role["agent"] == "scripted":
+        yield from ((key, "is nothing the scripted agent takes") for key in role if key not in fields)
 
 
 def _unplayed(value: dict[str, Any], roles: Collection[str]) -> Iterator[Problem]:
@@ -338,15 +342,14 @@ def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:
 
 
 def _near_misses(value: dict[str, Any]) -> list[Problem]:
-    """A role's table takes any option, but one that is nearly a field of ours is a slip."""
-    roles = value.get("roles")
-    tables = [(n, t) for n, t in roles.items() if isinstance(t, dict)] if isinstance(roles, dict) else []
+    """An agent's table takes any option, but one that is nearly a field of ours is a slip."""
     return [
         Problem(
-            ("roles", name, key),
-            f"is not a known field; did you mean `{near[0]}`? ([roles.{name}.options] takes any name)",
+            (*place, name, key),
+            f"is not a known field; did you mean `{near[0]}`? (its options = {{ … }} takes any name)",
         )
-        for name, table in tables
-        for key in table
-        if key not in _ROLE_FIELDS and (near := difflib.get_close_matches(key, _ROLE_FIELDS, 1, 0.8))
+        for place, fields in _AGENTS.items()
+        for name, table in _table(value, place).items()
+        for key in (table if isinstance(table, dict) else ())
+        if key not in fields and (near := difflib.get_close_matches(key, fields, 1, 0.8))
     ]

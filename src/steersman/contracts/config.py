@@ -3,6 +3,7 @@
 **Invariant:** no floats: money is micro-USD and time is seconds, rounded up when the file is read.
 """
 
+import re
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -156,13 +157,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     commands: Commands = Commands()
 
 
+TALKER = "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
+
+
+def table_of(role: str) -> str:
+    """The table that says who plays a role, or who is talked to by this name, as the file has it."""
+    name = role.removeprefix(TALKER)
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}"'
+    return f"[{TALKER if role.startswith(TALKER) else 'roles.'}{key}]"
+
+
 @cache
 def config_schema() -> dict[str, Any]:
-    """The JSON Schema of the file as people write it: dollars and hours, and free options in a role's table."""
+    """The JSON Schema of the file as people write it: dollars and hours, and free options in the table of an agent."""
     schema: dict[str, Any] = without_null(msgspec.json.schema(Config))
     parts = schema["$defs"]
     parts["Config"]["required"] = ["version"]
-    parts["Role"]["additionalProperties"] = True
+    parts["Role"]["additionalProperties"] = parts["ChatAgent"]["additionalProperties"] = True
     written = parts["Budget"]["properties"]
     del written["micro_usd"], written["seconds"]
     written["usd"] = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_USD}

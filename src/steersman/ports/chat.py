@@ -41,6 +41,10 @@ class Chats(Protocol):
         """Keeps the answer to an attempt that was begun, once; StaleError when it was not, or has an answer."""
         ...
 
+    def unanswered(self) -> list[Message]:
+        """The questions whose last call of somebody has no answer, in any thread: one is at it, or has died."""
+        ...
+
     def spent(self, thread: str) -> Spent: ...
 
     def drop(self, thread: str) -> bool:

@@ -15,7 +15,7 @@ from steersman.judges.mentions import folded, mentions
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, one_line, visible, well_formed
 from steersman.ports.chat import Chats
-from steersman.runtime.chat_call import agent_of, called
+from steersman.runtime.chat_call import agent_of, called, place_of
 from steersman.runtime.isolation import not_isolated
 from steersman.runtime.world import World
 
@@ -84,10 +84,22 @@ class Talks:
 
     def drop(self, thread: str) -> None:
         """Forgets a thread, its checkouts too."""
-        workspace = self._world.workspace(self._config)
-        if workspace.problem() is None:
-            workspace.remove(thread)
+        self._sweep([m for m in self.chats.messages(thread) if m.kind == "question"])
         self.chats.drop(thread)
+
+    def _sweep(self, questions: Sequence[Message]) -> None:
+        """Removes the checkouts of calls that nobody makes any more: who died in one could not."""
+        workspace = self._world.workspace(self._config)
+        if not questions or workspace.problem() is not None:
+            return
+        for question in questions:
+            for n in range(1, len(question.asked) + 1):
+                lock = self._world.locks.acquire(_lock(question, n))
+                if lock is not None:
+                    try:
+                        workspace.remove(_lock(question, n))
+                    finally:
+                        lock.release()
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +146,7 @@ class Talks:
     def ready(self, agents: Sequence[str]) -> str:
         """Raises what would stop a call before it begins; gives what is to be said where nothing isolates an agent."""
         for name in agents:
-            told = agent_of(self._world, self._config, self._agent(name)).tells_cost
+            told = agent_of(self._world, self._config, name, self._agent(name)).tells_cost
             budget = self._config.chat.budget
             if not told and budget.micro_usd is not None and budget.tokens is None and budget.turns is None:
                 raise UserError(
@@ -151,6 +163,7 @@ class Talks:
         """
         wanted = tuple(agents) or question.asked
         self.ready(wanted)
+        await asyncio.to_thread(self._sweep, self.chats.unanswered())
 
         async def one(name: str) -> Message:
             answer = await self._asked(question, name)
@@ -170,7 +183,7 @@ class Talks:
             by = self._world.locks.owner(_lock(question, n)) or "another process"
             raise BeingAskedError(f"@{name} is being asked already, by {by}")
         try:
-            effect = f"{question.thread}:{question.seq}:{n}"
+            effect = _effect(question, n)
             # What an attempt that died has left behind.
             await asyncio.to_thread(self._world.processes.stop_tree, effect, GRACE)
             attempt = self._begun(question, name)
@@ -224,5 +237,9 @@ class BeingAskedError(UserError):
     exit_code = 4
 
 
+def _effect(question: Message, n: int) -> str:
+    return f"{question.thread}:{question.seq}:{n}"
+
+
 def _lock(question: Message, n: int) -> str:
-    return f"{question.thread}.{question.seq}.{n}"
+    return place_of(_effect(question, n))

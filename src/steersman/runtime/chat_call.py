@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.chat import Message
-from steersman.contracts.config import ChatAgent, Config, Role
+from steersman.contracts.config import TALKER, ChatAgent, Config, Role
 from steersman.errors import SteersmanError
 from steersman.judges.redaction import redact
 from steersman.judges.text import well_formed
@@ -25,14 +25,19 @@ from steersman.runtime.world import World
 ROLE = MODE = "chat"
 
 
-def agent_of(world: World, config: Config, chosen: ChatAgent) -> Agent:
-    """The agent that plays the one role a chat has; a UserError where it cannot be had."""
+def agent_of(world: World, config: Config, name: str, chosen: ChatAgent) -> Agent:
+    """The agent that is talked to by this name; a UserError where it cannot be had."""
     shared = {
         f: getattr(chosen, f)
         for f in ("agent", "model", "script", "seconds", "start_seconds", "idle_seconds", "options")
     }
     role = Role(**shared, retries=0, permissions="read")
-    return world.agent(ROLE, replace(config, roles={ROLE: role}))
+    return world.agent(f"{TALKER}{name}", replace(config, roles={f"{TALKER}{name}": role}))
+
+
+def place_of(effect: str) -> str:
+    """The name of a call's own checkout; its lock has the same."""
+    return effect.replace(":", ".")
 
 
 async def called(
@@ -43,7 +48,7 @@ async def called(
     chosen, earlier = config.chat.agents[name], question.seq - 1
     before = chats.messages(question.thread, before=question.seq, last=config.chat.history)
     prompt = compose(name, config.chat, question, before, earlier, world.role_prompt(ROLE))
-    async with _place(world, config, question.thread, effect) as workdir:
+    async with _place(world, config, effect) as workdir:
         request = AgentRequest(
             role=ROLE,
             mode=MODE,
@@ -61,7 +66,7 @@ async def called(
             micro_usd=_left(chats, config, question.thread),
             options={**chosen.options, "model": chosen.model} if chosen.model else chosen.options,
         )
-        reply = await _reply(agent_of(world, config, chosen), request)
+        reply = await _reply(agent_of(world, config, name, chosen), request)
     said = reply.detail or "it said nothing more" if reply.error else reply.text
     key = chats.key(question.thread) or b""
     return Message(
@@ -91,13 +96,16 @@ async def _reply(agent: Agent, request: AgentRequest) -> AgentReply:
 
 
 @contextlib.asynccontextmanager
-async def _place(world: World, config: Config, thread: str, effect: str) -> AsyncIterator[str]:
-    """A checkout of the base commit; an empty directory where there is no repository with a commit."""
+async def _place(world: World, config: Config, effect: str) -> AsyncIterator[str]:
+    """A checkout of the base commit; an empty directory where there is no repository with a commit. Gone afterwards."""
     workspace = world.workspace(config)
     if await asyncio.to_thread(workspace.problem) is None:
         base = await asyncio.to_thread(workspace.base, config.base or None)
-        tree = await asyncio.to_thread(workspace.checkout, thread, base.commit, effect)
-        yield tree.path
+        try:
+            tree = await asyncio.to_thread(workspace.checkout, place_of(effect), base.commit, effect)
+            yield tree.path
+        finally:
+            await asyncio.to_thread(workspace.remove, place_of(effect))
         return
     with tempfile.TemporaryDirectory(prefix="steersman-chat-") as folder:
         yield folder

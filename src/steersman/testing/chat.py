@@ -97,6 +97,12 @@ class MemoryChats:
             self._threads[message.thread] = replace(there, at=max(there.at, message.at))
             return kept
 
+    def unanswered(self) -> list[Message]:
+        with self._lock:
+            last = {begun[:3]: told for begun, told in self._asks.items()}  # in the order of the attempts
+            open_now = {begun[:2] for begun, told in last.items() if told is None}
+            return [self._messages[thread][seq - 1] for thread, seq in sorted(open_now)]
+
     def spent(self, thread: str) -> Spent:
         with self._lock:
             told = [answer for begun, answer in self._asks.items() if begun[0] == thread]

@@ -48,6 +48,28 @@ class ChatsConformance:
         assert (chats.messages("x"), chats.count("x"), chats.spent("x")) == ([], 0, Spent())
         assert chats.drop("x") is False
 
+    def test_what_was_begun_and_has_no_answer(self, chats: Chats) -> None:
+        """Told by its question, in whatever thread, once; not what was never begun, nor what has been answered."""
+        two = Thread("chat-2", "", AT, AT)
+        assert chats.unanswered() == []
+        for thread in (ONE, two):
+            chats.open(thread, b"k")
+            asked = chats.say(question(thread=thread.id, asked=("bob", "cat")))
+            chats.say(question("never begun", thread=thread.id))
+            for name in asked.asked:
+                chats.begin(Ask(thread.id, asked.seq, name, AT), NO_LIMIT)
+        assert [(m.thread, m.seq, m.asked) for m in chats.unanswered()] == [
+            ("chat-1", 1, ("bob", "cat")),
+            ("chat-2", 1, ("bob", "cat")),
+        ]
+        chats.answer(answer(1))
+        chats.begin(Ask("chat-1", 1, "cat", AT), NO_LIMIT)
+        assert [m.thread for m in chats.unanswered()] == ["chat-1", "chat-2"]
+        chats.answer(answer(1, sender="cat", attempt=2))
+        assert [m.thread for m in chats.unanswered()] == ["chat-2"]
+        chats.drop("chat-2")
+        assert chats.unanswered() == []
+
     def test_a_thread_is_opened_once(self, chats: Chats) -> None:
         """It is there as it was given; a second one of its name is refused and changes nothing."""
         chats.open(ONE, b"k" * 32)

@@ -66,15 +66,15 @@ def opencode(options: AcpOptions, home: Home) -> Kind:
     )
 
 
-def checked(options: AcpOptions, role: str) -> AcpOptions:
+def checked(options: AcpOptions, table: str) -> AcpOptions:
     """The options, where they pin a model of a provider that can be reached; a UserError where not."""
     if not options.model or "/" not in options.model:
         raise UserError(
-            f'[roles.{role}] model is missing: opencode would choose a hosted one itself; write model = "provider/model"'
+            f'{table} model is missing: opencode would choose a hosted one itself; write model = "provider/model"'
         )
     if not (_hosts(options) or options.hosts):
         raise UserError(
-            f"[roles.{role}] hosts is missing: it is not known where {options.model.split('/')[0]} serves its models; "
+            f"{table} hosts is missing: it is not known where {options.model.split('/')[0]} serves its models; "
             'write hosts = ["host:443"]'
         )
     return options

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.config import Role
+from steersman.contracts.config import Role, table_of
 from steersman.errors import UserError
 from steersman.ports.agent import Agent
 from steersman.ports.sandbox import Sandbox
@@ -29,13 +29,18 @@ class Post(NamedTuple):
     place: Path  # where the homes of calls are made
     sandbox: Sandbox
 
+    @property
+    def table(self) -> str:
+        """Its table in steersman.toml."""
+        return table_of(self.role)
+
 
 def make(post: Post) -> Agent:
     """The agent that a role names; a UserError where there is none of this name or its table is wrong."""
     maker = _MAKERS.get(post.chosen.agent)
     if maker is None:
         raise UserError(
-            f"[roles.{post.role}] agent = {post.chosen.agent!r} is not known here; known: {', '.join(_MAKERS)}"
+            f"{post.table} agent = {post.chosen.agent!r} is not known here; known: {', '.join(_MAKERS)}"
         )
     return maker(post)
 
@@ -44,9 +49,7 @@ def _scripted(post: Post) -> Agent:
     from steersman.adapters.scripted import ScriptedAgent
 
     if not post.chosen.script:
-        raise UserError(
-            f'[roles.{post.role}] script is missing: the scripted agent needs script = "file.yaml"'
-        )
+        raise UserError(f'{post.table} script is missing: the scripted agent needs script = "file.yaml"')
     return ScriptedAgent.load(post.project / post.chosen.script)
 
 
@@ -73,7 +76,7 @@ def _opencode(post: Post) -> Agent:
     from steersman.adapters.agents.acp import AcpAgent, AcpOptions
     from steersman.adapters.agents.acp_opencode import checked, opencode
 
-    return AcpAgent(post.place, post.sandbox, checked(options(post, AcpOptions), post.role), opencode)
+    return AcpAgent(post.place, post.sandbox, checked(options(post, AcpOptions), post.table), opencode)
 
 
 def _claude_acp(post: Post) -> Agent:
@@ -98,7 +101,7 @@ def _command(post: Post) -> Agent:
 def _with_command(post: Post, found: Any) -> Any:
     if not found.command or not found.command[0].strip():
         raise UserError(
-            f'[roles.{post.role}] command is missing: agent = "{post.chosen.agent}" needs command = ["program", …]'
+            f'{post.table} command is missing: agent = "{post.chosen.agent}" needs command = ["program", …]'
         )
     first, *rest = found.command
     # A path in the file is one of the project, wherever steersman was started.
@@ -116,7 +119,7 @@ def options(post: Post, kind: type[Any]) -> Any:
     except msgspec.ValidationError as error:
         known = ", ".join(kind.__struct_fields__)
         raise UserError(
-            f"steersman.toml, [roles.{post.role}]: {error}; {post.chosen.agent} knows: {known}"
+            f"steersman.toml, {post.table}: {error}; {post.chosen.agent} knows: {known}"
         ) from None
 
 

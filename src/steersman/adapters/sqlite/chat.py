@@ -106,6 +106,13 @@ class SqliteChats:
             db.execute("UPDATE chat_thread SET at=max(at, ?) WHERE id=?", (message.at, message.thread))
             return kept
 
+    def unanswered(self) -> list[Message]:
+        sql = (
+            "SELECT body FROM chat_message m WHERE EXISTS (SELECT max(attempt) FROM chat_ask a WHERE a.thread = m.thread"
+            " AND a.question = m.seq GROUP BY agent HAVING answer IS NULL) ORDER BY thread, seq"
+        )
+        return [_read(body) for (body,) in self._store.query(sql, ())]
+
     def spent(self, thread: str) -> Spent:
         return _spent(self._store.query(SPENT, (thread,))[0])
 

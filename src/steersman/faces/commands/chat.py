@@ -40,7 +40,10 @@ _thread = click.argument("thread")
 )
 @click.pass_context
 def chat(ctx: click.Context) -> int | None:
-    """Talk with agents beside the machines: threads, @name, history, cost. Nothing in an answer is ever carried out."""
+    """Talk with agents beside the machines: threads, @name, history, cost. Nothing in an answer is ever carried out.
+
+    Who can be talked to is in steersman.toml: [chat.agents.NAME] with agent = "claude", or agent = "command" and
+    command = ["program", …]; the agent's own options are written as in a role's table."""
     if ctx.invoked_subcommand is not None:
         return None
     result: int | None = ctx.invoke(talk, project=None, as_json=False, thread=None)
