@@ -332,6 +332,14 @@ def registries(project: "Path") -> Any:
     return FileRegistries(project, state_dir(project))
 
 
+def scanner(project: "Path") -> Any:
+    """What finds a project's facts."""
+    from steersman.adapters.scan import TreeScanner
+
+    state = state_dir(project)
+    return TreeScanner(project, state if state.is_dir() else _passing())
+
+
 def sqlite_version() -> str:
     """Of the SQLite that keeps the store."""
     import apsw

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from steersman.ports.documents import Documents
     from steersman.ports.journal import Journal
     from steersman.ports.registry import Registries
+    from steersman.ports.scanner import Scanner
     from steersman.runtime.bridge import Bridge
     from steersman.runtime.world import World
 
@@ -80,6 +81,10 @@ class Helm(Protocol):
 
     def registries(self, project: "Path") -> "Registries":
         """The registries of a project: what is built in with what it adds."""
+        ...
+
+    def scanner(self, project: "Path") -> "Scanner":
+        """What finds a project's facts."""
         ...
 
     def sqlite_version(self) -> str: ...
