@@ -44,6 +44,7 @@ COMMANDS = {
     "fork": ("resume:fork", "Start a new run from any entry of another."),
     "report": ("report:report", "A run as a Markdown report."),
     "chat": ("chat:chat", "Talk with agents beside the machines."),
+    "intent": ("intent:intent", "What is to be planned: draft it, check it, seal it."),
     "audit": ("audit:audit", "The tape: read, verify, replay, anchor, prune, export."),
     "check": ("check:check", "Would it be accepted? A command, a verdict, a name."),
     "machine": ("machine:machine", "The state machines: list, show, check, migrate, lock."),

@@ -6,7 +6,6 @@ A problem stops a plan; a remark is only told, because what follows from it is w
 
 import calendar
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,12 +15,11 @@ from steersman.contracts.planning.words import RISKS, SCHEMES
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
-from steersman.judges.text import printable
+from steersman.judges.text import printable, visible
 
 MOST = 300
 
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
-_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # letters and symbols by category, blank on a screen
 _JOINERS = str.maketrans("", "", "\r\u200c\u200d")  # that scripts and emoji need
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
@@ -103,14 +101,10 @@ def _retired(raw: Any) -> Iterator[Told]:
 
 def _unseen_text(raw: Any) -> Iterator[Told]:
     for path, said in every_text(raw):
-        if said.strip() and not any(map(_is_seen, said)):
+        if said.strip() and not visible(said):
             yield path, "has nothing in it that anybody could see", "say something"
         elif printable(said.translate(_JOINERS)) != said.translate(_JOINERS):
             yield path, "holds characters that nobody sees or that reorder text", "write it again by hand"
-
-
-def _is_seen(char: str) -> bool:
-    return unicodedata.category(char)[0] in "LNPS" and char not in _FILLERS
 
 
 def _twice(raw: Any) -> Iterator[Told]:

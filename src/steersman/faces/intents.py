@@ -1,0 +1,113 @@
+"""What the commands about intents have in common: making one, looking at one, and saying what was found."""
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from steersman.errors import UserError
+from steersman.faces.deck import Deck
+
+if TYPE_CHECKING:
+    from steersman.contracts.planning.decisions import Problem
+    from steersman.contracts.planning.words import Mode
+    from steersman.judges.planning.registry import Registry
+    from steersman.machines.coordinator.drafting import Draft
+    from steersman.machines.coordinator.goals import Choice
+    from steersman.ports.documents import Form, Written
+
+
+def registry_of(deck: Deck) -> "Registry":
+    """The registry of the project, where nothing is wrong with it."""
+    loaded = deck.helm.registries(deck.project).load()
+    if loaded.problems:
+        first = loaded.problems[0]
+        raise UserError(
+            f"the registry has {len(loaded.problems)} problems, the first in {first.field}: {first.message}; "
+            f"see `{deck.me} registry check`"
+        )
+    return loaded.registry
+
+
+def draft_for(deck: Deck, goal: str) -> "Written":
+    """A draft as it would stand in a file, with what was chosen said beside the answer."""
+    draft = drafted(deck, goal, mode="interactive")
+    for line in to_look_at(draft):
+        deck.warn(line)
+    return written(deck, draft, "json", "the draft")
+
+
+def written(deck: Deck, draft: "Draft", form: "Form", file: str) -> "Written":
+    """A draft as a file of this form would hold it."""
+    documents = deck.helm.documents()
+    return documents.parse(documents.render(draft.value, form).encode(), file, "execution_intent")
+
+
+def drafted(
+    deck: Deck,
+    goal: str,
+    *,
+    mode: "Mode",
+    workflow: str = "",
+    files: tuple[str, ...] = (),
+    areas: tuple[Any, ...] = (),
+) -> "Draft":
+    """A whole intent for a goal, from the project's own files."""
+    from steersman.judges.text import visible
+    from steersman.machines.coordinator import goals
+    from steersman.machines.coordinator.drafting import Wish, draft
+
+    if not visible(goal):
+        raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
+    registry, name = registry_of(deck), project_id(deck)
+    named = files or tuple(f for f in goals.files(goal) if os.path.lexists(os.path.join(deck.top, f)))
+    wish = Wish(goal.strip(), name, deck.person, _now(), mode, named, areas)
+    choice = _choice(workflow, registry) if workflow else goals.choose(goal, registry)
+    if choice is None:
+        raise UserError(f"the registry has no workflow to plan with: see `{deck.me} registry list workflow`")
+    return draft(wish, choice, deck.helm.scanner(deck.project).scan(name), registry)
+
+
+def project_id(deck: Deck) -> str:
+    """What the project is called in documents: the name of its folder."""
+    from steersman.judges.text import clip, printable
+
+    return clip(printable(os.path.basename(deck.top)), 120) or "project"
+
+
+def _choice(id_: str, registry: "Registry") -> "Choice":
+    from steersman.contracts.planning.content import Workflow
+    from steersman.machines.coordinator.goals import Choice
+
+    found = registry.usable("workflow", id_)
+    if not isinstance(found, Workflow):
+        known = ", ".join(w.id for w in registry.all_usable("workflow"))
+        raise UserError(f"there is no workflow {id_!r} to plan with: there are {known}")
+    return Choice(found, "it was asked for by name")
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def to_look_at(draft: "Draft") -> list[str]:
+    """What a person should read before a draft is planned."""
+    value = draft.value
+    targets = value["scope"]["targets"]
+    told = [f"workflow {value['selected_workflows'][0]['workflow_id']}: {draft.why}"]
+    told += [f"plans {c['command_id']} ({c['risk_level']}): {c['intent']}" for c in value["planned_commands"]]
+    told += [f"leaves out {left.command_id}: {left.why}" for left in draft.left_out]
+    if not (targets["files"] or targets["areas"]):
+        told.append("scope.targets is empty: name the files or areas, or you will be asked")
+    reviews = value["risk"]["requires_review"]
+    told.append(f"risk {value['risk']['overall']}; to be reviewed: {', '.join(reviews) or 'nothing'}")
+    return told
+
+
+def lines_of(problems: "Iterable[Problem]", file: str) -> list[str]:
+    """Problems as people read them, in the order of the file."""
+    return [
+        f"{file}{f', line {p.line}' if p.line else ''}: {p.field}: {p.message}{f'; {p.fix}' if p.fix else ''}"
+        for p in sorted(problems, key=lambda p: p.line)
+    ]

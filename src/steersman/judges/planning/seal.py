@@ -1,0 +1,23 @@
+"""An intent made fast: a pin for everything it names, and the checksum over all of it.
+
+**Invariant:** nothing else of the document changes; whether it can be planned is for the precheck to say.
+"""
+
+from typing import Any
+
+from steersman.judges.planning.intent import checksum
+from steersman.judges.planning.precheck import references
+from steersman.judges.planning.raw import at
+from steersman.judges.planning.registry import Registry, pin, pins
+
+
+def sealed(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:
+    """The same document, pinned to the registry as it is now; what the registry lacks stays without a pin."""
+    refs, audit = at(raw, ("evidence_refs",)), at(raw, ("audit",))
+    listed = refs if isinstance(refs, list) else []
+    entries = [registry.entries[r.kind, r.id] for r in references(raw, registry) if r.found != "missing"]
+    fresh = {pin(entry) for entry in entries}
+    kept = [ref for ref in listed if ref in fresh or not (isinstance(ref, str) and pins([ref]))]
+    now = {**raw, "evidence_refs": [*kept, *(ref for ref in map(pin, entries) if ref not in kept)]}
+    known = audit if isinstance(audit, dict) else {}
+    return {**now, "audit": {**known, "checksum": checksum({**now, "audit": known})}}

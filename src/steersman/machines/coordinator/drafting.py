@@ -1,0 +1,250 @@
+"""A first intent from a goal, the project's facts and the registry: whole, cautious, and meant to be read by a person.
+
+**Invariant:** nothing is made up: every command cites facts that the scan found, and what is dangerous is left out and
+named instead.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow, WorkflowPhase
+from steersman.contracts.planning.context import Fact, FactPack
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.policy import PRESETS
+from steersman.contracts.planning.words import RISKS, Area, Asking, Mode, Review, graver
+from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.routing import advise
+from steersman.judges.planning.seal import sealed
+from steersman.judges.planning.shape import fitting
+from steersman.judges.text import clip
+from steersman.kernel.canonical import digest_of
+from steersman.machines.coordinator import goals
+
+ASKING: dict[Mode, tuple[int, Asking]] = {
+    "interactive": (10, "conceptual_only"),
+    "semi_auto": (3, "blockers_only"),
+    "full_auto": (0, "never"),
+}
+_HIGHEST: dict[Mode, str] = {"interactive": "high", "semi_auto": "high", "full_auto": "medium"}
+_REVIEWS: dict[str, Review] = {
+    "security": "security",
+    "data": "data",
+    "deploy": "release",
+    "write": "architecture",
+}
+_MOST_REFS = 5
+_REF = re.compile(r"[^\s\x00-\x1f\x7f]{1,300}")
+
+
+class Wish(NamedTuple):
+    """What a person says; everything else is worked out."""
+
+    goal: str
+    project_id: str
+    created_by: str
+    created_at: str
+    mode: Mode = "interactive"
+    files: tuple[str, ...] = ()
+    areas: tuple[Area, ...] = ()
+
+
+class Left(NamedTuple):
+    """A command of the workflow that the draft does not plan, and why."""
+
+    command_id: str
+    why: str
+
+
+class Draft(NamedTuple):
+    """An intent as a plain document, sealed, and what a person should look at."""
+
+    value: dict[str, Any]
+    why: str  # this workflow
+    left_out: tuple[Left, ...]
+
+
+def draft(wish: Wish, choice: goals.Choice, facts: FactPack, registry: Registry) -> Draft:
+    """A whole intent for a goal."""
+    workflow = choice.workflow
+    planned, left = _commands(workflow, facts, registry, wish.mode)
+    budget, asking = ASKING[wish.mode]
+    value = {
+        "id": _id(wish.goal),
+        "type": "execution_intent",
+        "title": _title(wish.goal),
+        "description": "",
+        "version": "1.0.0",
+        "created_at": wish.created_at,
+        "status": "draft",
+        "lineage": {"introduced_in": "intent new"},
+        "scope": _scope(wish),
+        "objective": {
+            "goal": clip(wish.goal, 2000),
+            "success_criteria": [clip(f"{p.phase}: {p.purpose}", 400) for p in workflow.phases],
+        },
+        "selected_workflows": [
+            {
+                "workflow_id": workflow.id,
+                "phases": list(dict.fromkeys(p.phase for p in workflow.phases)),
+                "reason": clip(choice.why, 400),
+            }
+        ],
+        "selected_agents": _agents(workflow.phases, registry),
+        "planned_commands": planned,
+        "interaction": {"mode": wish.mode, "question_budget": budget, "question_policy": asking},
+        "risk": _risk(planned, workflow),
+        "budgets": {"max_files": 1, "max_commits": 1, "max_tokens": 0, "max_cost_usd": 0},
+        "evidence_refs": sorted({ref for command in planned for ref in command["evidence_refs"]}),
+        "constraints": {
+            "execution": "forbidden",
+            "no_fabrication": True,
+            "registry_only": True,
+            "lock_scope": {"mode": "none"},
+        },
+        "audit": {"created_by": clip(wish.created_by, 120), "source": "human"},
+    }
+    whole = {**value, "budgets": _budgets(sealed(value, registry), registry, wish)}
+    return Draft(sealed(whole, registry), choice.why, left)
+
+
+def _id(goal: str) -> str:
+    words = "_".join(re.findall(r"[a-z0-9]+", goal.casefold()))[:40].strip("_")
+    return f"intent_{words}" if len(words) >= 6 else f"intent_{digest_of(goal)[:12]}"
+
+
+def _title(goal: str) -> str:
+    line = " ".join(goal.split())
+    return clip(line if len(line) >= 5 else f"Goal: {line}", 160)
+
+
+def _scope(wish: Wish) -> dict[str, Any]:
+    targets = {
+        "files": list(wish.files),
+        "areas": list(wish.areas or goals.areas(wish.goal)),
+    }
+    return {"project_id": wish.project_id, "repo_root": ".", "targets": targets}
+
+
+# ── who ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _agents(phases: Sequence[WorkflowPhase], registry: Registry) -> list[dict[str, Any]]:
+    """For each role of the workflow the first agent that has it, with what its phases are for."""
+    found: dict[str, dict[str, Any]] = {}
+    for phase in phases:
+        agent = _agent(phase, registry)
+        if agent is not None:
+            one = found.setdefault(
+                agent.id, {"agent_id": agent.id, "role": agent.role, "responsibilities": []}
+            )
+            one["responsibilities"].append(clip(f"{phase.phase}: {phase.purpose}", 400))
+    return [{**one, "responsibilities": one["responsibilities"][:12]} for one in found.values()][:13]
+
+
+def _agent(phase: WorkflowPhase, registry: Registry) -> AgentProfile | None:
+    usable = cast("tuple[AgentProfile, ...]", registry.all_usable("agent"))
+    by_role = [agent for agent in usable if agent.role == phase.role]
+    return next(iter((*by_role, *(agent for agent in usable if phase.phase in agent.phases))), None)
+
+
+# ── what ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _commands(
+    workflow: Workflow, facts: FactPack, registry: Registry, mode: Mode
+) -> tuple[list[dict[str, Any]], tuple[Left, ...]]:
+    """The commands of the workflow's phases that the facts support, each with its evidence; the others with a reason."""
+    planned, left = [], []
+    for phase, id_ in _offered(workflow):
+        spec = cast("CommandSpec | None", registry.usable("command", id_))
+        if spec is None:
+            continue
+        refs = _evidence(spec, facts)
+        why = _why_not(spec, refs, facts, mode)
+        if why:
+            left.append(Left(id_, why))
+        else:
+            planned.append(
+                {
+                    "command_id": id_,
+                    "intent": clip(f"{phase.phase}: {spec.title}", 400),
+                    "effects": list(spec.effects),
+                    "risk_level": spec.risk_level,
+                    "evidence_refs": refs,
+                }
+            )
+    return planned[:80], tuple(left)
+
+
+def _offered(workflow: Workflow) -> Iterator[tuple[WorkflowPhase, str]]:
+    """Each command once, in the first phase that can use it."""
+    seen: set[str] = set()
+    for phase in workflow.phases:
+        for id_ in phase.commands:
+            if id_ not in seen:
+                seen.add(id_)
+                yield phase, id_
+
+
+def _why_not(spec: CommandSpec, refs: list[str], facts: FactPack, mode: Mode) -> str:
+    kinds = {fact.kind for fact in facts.facts}
+    lacking = [kind for kind in dict.fromkeys((spec.fact, *spec.evidence)) if kind and kind not in kinds]
+    if spec.destructive:
+        return "it destroys something: add it by hand if you mean it"
+    if RISKS.index(spec.risk_level) > RISKS.index(_HIGHEST[mode]):
+        return f"its risk is {spec.risk_level}: add it by hand if you mean it"
+    if lacking:
+        return f"the project has no {', '.join(lacking)}"
+    return "" if refs else "nothing that was found speaks for it"
+
+
+def _evidence(spec: CommandSpec, facts: FactPack) -> list[str]:
+    """The facts a command needs, and where they stand; for one that needs none, what the project is."""
+    wanted = tuple(dict.fromkeys(kind for kind in (spec.fact, *spec.evidence) if kind))
+    found = [fact for fact in facts.facts if fact.kind in (wanted or ("language",))]
+    found = found or ([] if wanted else list(facts.facts))
+    return list(dict.fromkeys(_refs(found)))[:_MOST_REFS]
+
+
+def _refs(found: Iterable[Fact]) -> Iterator[str]:
+    for fact in found:
+        if _REF.fullmatch(fact.name):
+            yield f"fact://{fact.kind}/{fact.name}"
+            yield f"scan://{fact.evidence[0]}"
+
+
+# ── how much ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _risk(planned: list[dict[str, Any]], workflow: Workflow) -> dict[str, Any]:
+    overall = graver(*(command["risk_level"] for command in planned))
+    grave = [c for c in planned if c["risk_level"] == overall and overall != "low"]
+    drivers = [clip(f"{c['command_id']} is of {overall} risk: {', '.join(c['effects'])}", 400) for c in grave]
+    effects = {effect for command in planned for effect in command["effects"]}
+    asked = {review for phase in workflow.phases for review in phase.review}
+    asked |= {review for effect, review in _REVIEWS.items() if effect in effects}
+    return {
+        "overall": overall,
+        "drivers": drivers[:20] or ["nothing that is planned is of more than low risk"],
+        "requires_review": sorted(asked),
+    }
+
+
+def _budgets(raw: dict[str, Any], registry: Registry, wish: Wish) -> dict[str, int]:
+    """Twice what the registry's own figures come to, within what a document may say."""
+    intent = fitting(raw, ExecutionIntent, "execution_intent")
+    if (
+        intent is None
+    ):  # a registry without agents, a goal of invisible words: whoever checks the draft will say so
+        return cast("dict[str, int]", raw["budgets"])
+    advice = advise(intent, registry, PRESETS[wish.mode])
+    specs = [registry.usable("command", c.command_id) for c in intent.planned_commands]
+    files = sum(spec.files for spec in specs if isinstance(spec, CommandSpec))
+    dollars = -(-sum(a.micro_usd for a in advice) // 1_000_000)
+    return {
+        "max_files": min(500, max(1, 2 * files, len(intent.scope.targets.files))),
+        "max_commits": min(50, 2 * sum(len(w.phases) for w in intent.selected_workflows)),
+        "max_tokens": min(2_000_000, 2 * sum(a.tokens for a in advice)),
+        "max_cost_usd": min(10_000, 2 * dollars),
+    }

@@ -1,0 +1,97 @@
+"""Which workflow a sentence asks for: a table of words, and a count that anybody can do again by hand.
+
+**Invariant:** no model, no score but the number of different words that fit; the same sentence has the same answer.
+"""
+
+import re
+from typing import NamedTuple, cast
+
+from steersman.contracts.planning.content import Workflow
+from steersman.contracts.planning.words import Area
+from steersman.judges.planning.registry import Registry
+
+# In the order in which they are taken where two fit equally well: the graver first.
+WORDS: dict[str, tuple[str, ...]] = {
+    "wf_incident": ("incident", "outage", "hotfix", "production", "down", "emergency", "故障"),
+    "wf_security_fix": (
+        "security", "vulnerability", "vulnerable", "cve", "injection", "xss", "csrf", "exploit", "leak", "secret",
+        "password", "漏洞", "安全",
+    ),
+    "wf_data_migration": ("migration", "migrate", "schema", "database", "table", "column", "backfill", "迁移", "数据库"),
+    "wf_release": ("release", "publish", "tag", "ship", "changelog", "发布"),
+    "wf_dependency_upgrade": ("upgrade", "dependency", "dependencies", "bump", "package", "library", "outdated", "升级", "依赖"),
+    "wf_refactor": ("refactor", "restructure", "simplify", "rename", "extract", "clean", "tidy", "split", "deduplicate", "重构"),
+    "wf_documentation": ("document", "documentation", "doc", "readme", "guide", "tutorial", "docstring", "explain", "文档"),
+    "wf_bug_fix": (
+        "fix", "bug", "mend", "repair", "broken", "wrong", "fail", "failure", "error", "crash", "regression", "defect",
+        "incorrect", "修复", "错误",
+    ),
+    "wf_feature": ("add", "feature", "implement", "support", "new", "introduce", "create", "build", "allow", "新增", "功能"),
+}  # fmt: skip
+OTHERWISE = "wf_feature"
+
+AREAS: dict[Area, tuple[str, ...]] = {
+    "frontend": ("frontend", "ui", "css", "browser", "page", "button"),
+    "backend": ("backend", "server", "api", "endpoint", "handler"),
+    "infra": ("infra", "infrastructure", "terraform", "kubernetes", "helm", "docker", "container"),
+    "docs": ("doc", "documentation", "readme", "guide", "tutorial", "文档"),
+    "tests": ("test", "测试"),
+    "ops": ("deploy", "deployment", "pipeline", "ci", "monitoring"),
+    "security": ("security", "vulnerability", "cve", "password", "安全"),
+    "data": ("database", "migration", "schema", "数据库"),
+}
+
+_WORD = re.compile(r"[^\W\d_]+")
+_ENDINGS = ("", "s", "es", "d", "ed", "ing")
+# A part of the sentence that names a file: no blank, and a folder or an ending of letters.
+_FILE = re.compile(r"(?<![\w/.~-])((?:[\w.-]+/)+[\w.-]*\w|[\w-]+\.[a-z]{1,5})(?![\w/])", re.ASCII)
+
+
+class Choice(NamedTuple):
+    """A workflow, and why this one."""
+
+    workflow: Workflow
+    why: str
+
+
+def choose(goal: str, registry: Registry) -> Choice | None:
+    """The usable workflow with the most words of the goal; None where the registry has none at all."""
+    usable = {w.id: cast("Workflow", w) for w in registry.all_usable("workflow")}
+    ranks = {id_: n for n, id_ in enumerate(WORDS)}
+    fits = {id_: _fitting(goal, (*WORDS.get(id_, ()), *_own(id_))) for id_ in usable}
+    best = min(usable, key=lambda id_: (-len(fits[id_]), ranks.get(id_, len(ranks)), id_), default=None)
+    if best is None:
+        return None
+    if fits[best]:
+        return Choice(usable[best], f"the goal says {', '.join(fits[best])}")
+    plain = usable.get(OTHERWISE, usable[best])
+    return Choice(plain, "no word of the goal asks for another one")
+
+
+def areas(goal: str) -> tuple[Area, ...]:
+    """The areas that the goal speaks of."""
+    return tuple(area for area, words in AREAS.items() if _fitting(goal, words))
+
+
+def files(goal: str) -> tuple[str, ...]:
+    """What the goal says that could be a file, in its order; whether there is such a file is for others to say."""
+    return tuple(dict.fromkeys(match[1] for match in _FILE.finditer(goal)))
+
+
+def _own(id_: str) -> tuple[str, ...]:
+    """The words of a workflow's own name, so that a project's workflows can be asked for too."""
+    return tuple(word for word in id_.split("_") if len(word) > 3)
+
+
+def _fitting(goal: str, words: tuple[str, ...]) -> list[str]:
+    """The different words of a table that a goal has, with the usual endings; other scripts by their letters."""
+    small = goal.casefold()
+    said = set(_WORD.findall(small))
+    return [w for w in dict.fromkeys(words) if _has(w, said, small)]
+
+
+def _has(word: str, said: set[str], goal: str) -> bool:
+    if not word.isascii():
+        return word in goal
+    stems = (word, word.removesuffix("e"))
+    return any(stem + ending in said for stem in stems for ending in _ENDINGS if stem == word or ending)
