@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.workspace import Touched
-from steersman.judges.changes import instructions, suspects, told
+from steersman.judges.changes import gating, instructions, suspects, told
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 
@@ -50,7 +50,7 @@ def test_what_decides_about_tests_or_agents_is_shown(path, why):
 )
 def test_a_project_may_let_changed_tests_be_shown_only(change, why):
     """With `show` a changed test opens no gate; a deleted, emptied or replaced one does in any case, a new one never."""
-    found = suspects([change], (), "show")
+    found = gating(suspects([change], ()), "show")
     assert [s.why for s in found] == ([why] if why else [])
 
 

@@ -1,25 +1,36 @@
 """Which changed files a person has to look at before what the checks say counts.
 
-**Invariant:** names, digests and nothing else: no file is read, and no change is harmless because of what it says.
+Three questions about each: does its name say that it decides, does a check lead to it (`trails`, `shadows`), does its
+text reach for the runner (`meddling`)?
+**Invariant:** pure; no change is harmless because of what it says of itself.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import translate
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
 import msgspec
 
 from steersman.contracts.commands import Argv
-from steersman.contracts.workspace import Touched
+from steersman.contracts.workspace import Text, Touched
 from steersman.judges.infrastructure import (
     changes_test_infrastructure,
     instructs_agents,
     is_test_file,
     runs_as_code,
 )
+from steersman.judges.meddling import changed_inside, meddling
+from steersman.judges.shadows import stand_ins
 from steersman.judges.text import printable
+from steersman.judges.trails import Trail
 
 Rule = Literal["gate", "show"]
+
+_CHANGED = "a test that was there before was changed"
+_INSIDE = "tests in it that were there before were changed"
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -29,35 +40,44 @@ class Suspect(msgspec.Struct, frozen=True):
     why: str
     old: str
     new: str
+    mild: bool = False  # a project may say that it only wants to see such a change
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What is known of a change beside its names: the base tree, what its checks lead to, and the texts."""
+
+    base: frozenset[str] = frozenset()
+    trail: Trail = msgspec.field(default_factory=lambda: Trail({}))
+    old: Mapping[str, Text] = {}
+    new: Mapping[str, Text] = {}
 
 
 def suspects(
-    touched: Sequence[Touched], commands: Sequence[Argv], rule: Rule = "gate"
+    touched: Sequence[Touched], commands: Sequence[Argv], scene: Scene | None = None
 ) -> tuple[Suspect, ...]:
     """The changed files that decide what the checks prove or what agents are told, in the order they came."""
+    seen = scene or Scene()
     named = (*commands, *(_modules(argv) for argv in commands))
-    found = ((t, _why(t, named, rule)) for t in touched)
-    return tuple(Suspect(t.path, why, t.old, t.new) for t, why in found if why)
+    hidden = stand_ins(touched, seen.base, seen.trail.named)
+    meddled = meddling(touched, seen.old, seen.new)
+    found: list[Suspect] = []
+    for t in touched:
+        why = _by_name(t, named) or _led_to(t, seen) or hidden.get(t.path) or meddled.get(t.path)
+        weak = why or _test(t, seen)
+        if weak:
+            found.append(Suspect(t.path, weak, t.old, t.new, mild=not why and weak in (_CHANGED, _INSIDE)))
+    if seen.trail.cut and touched:
+        found.append(Suspect("", f"the checks could not be followed: {seen.trail.cut}", "", ""))
+    return tuple(found)
 
 
-def _why(t: Touched, commands: Sequence[Argv], rule: Rule) -> str | None:
-    by_name = (
-        changes_test_infrastructure(t.path, commands) or instructs_agents(t.path) or runs_as_code(t.path)
-    )
-    return by_name or (_test(t, rule) if is_test_file(t.path) else None)
+def gating(found: Sequence[Suspect], rule: Rule) -> tuple[Suspect, ...]:
+    """Those for which a person is asked."""
+    return tuple(s for s in found if rule == "gate" or not s.mild)
 
 
-def _test(t: Touched, rule: Rule) -> str | None:
-    """A new test is welcome; one that was there before is evidence, and evidence that changed is looked at."""
-    if not t.old:
-        return None
-    if not t.new:
-        return "a test was deleted"
-    if t.empty:
-        return "a test was emptied"
-    if t.kind != "file":
-        return f"a test became a {t.kind}"
-    return "a test that was there before was changed" if rule == "gate" else None
+def _by_name(t: Touched, commands: Sequence[Argv]) -> str | None:
+    return changes_test_infrastructure(t.path, commands) or instructs_agents(t.path) or runs_as_code(t.path)
 
 
 def _modules(argv: Argv) -> Argv:
@@ -68,6 +88,37 @@ def _modules(argv: Argv) -> Argv:
     )
 
 
+def _led_to(t: Touched, seen: Scene) -> str | None:
+    by = seen.trail.named.get(t.path)
+    if by is None:
+        return None
+    return f"a check runs it by way of {printable(by)}" if by else "a check of the project names it"
+
+
+def _test(t: Touched, seen: Scene) -> str | None:
+    """A new test is welcome; one that was there before is evidence, and evidence that changed is looked at."""
+    if not t.old:
+        return None
+    if not (is_test_file(t.path) or _is_called(t.path, seen.trail.patterns)):
+        old, new = seen.old.get(t.path), seen.new.get(t.path)
+        return _INSIDE if old and new and changed_inside(t.path, old, new) else None
+    if not t.new:
+        return "a test was deleted"
+    if t.empty:
+        return "a test was emptied"
+    return _CHANGED if t.kind == "file" else f"a test became a {t.kind}"
+
+
+def _is_called(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether the project's own settings say that this is a test."""
+    return any(_pattern(p).match(name) for p in patterns for name in (path, path.rpartition("/")[2]))
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
+
+
 def instructions(touched: Sequence[Touched]) -> tuple[str, ...]:
     """The changed files that agents would obey: they are shown to agents as they were on the base commit."""
     return tuple(t.path for t in touched if instructs_agents(t.path))
@@ -75,7 +126,7 @@ def instructions(touched: Sequence[Touched]) -> tuple[str, ...]:
 
 def told(found: Sequence[Suspect]) -> str:
     """The suspects in words, with the digests of their content."""
-    return "\n".join(f"{printable(s.path)}: {s.why} ({_digests(s)})" for s in found)
+    return "\n".join(f"{printable(s.path)}: {s.why} ({_digests(s)})" if s.path else s.why for s in found)
 
 
 def _digests(s: Suspect) -> str:

@@ -6,6 +6,7 @@ opens a gate, however harmless it looks. The tables are data; a test goes throug
 """
 
 import re
+import sys
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -18,67 +19,92 @@ LONGEST = 4096  # bytes in a path that a file system takes
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One line of a table: why it matters, the file names it is about (`*` is any part), and folders at any depth."""
+    """One line of a table: why it matters, the file names it is about (`*` is any part), folders at any depth, and
+    names that count only at the top."""
 
     why: str
     names: str
     folders: str = ""
+    top: str = ""
 
 
 # fmt: off
 TESTS = (
     Kind("pytest loads it",
-         "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml"),
+         "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml pytest_plugin*.py"),
     Kind("Python's tools read their settings in it",
          "pyproject.toml setup.cfg tox.ini tox.toml"),
     Kind("a runner executes it",
-         "noxfile.py dodo.py fabfile.py manage.py runtests.py"),
+         "noxfile.py dodo.py fabfile.py manage.py runtests.py runtest.py testrunner* "
+         "behave.ini robot.toml nose2.cfg unittest.cfg .noserc .stestr.conf .testr.conf asv.conf.json"),
     Kind("coverage or a linter reads it",
-         ".coveragerc ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pyrightconfig.json"),
+         ".coveragerc .coveragerc.toml ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pyrightconfig.json"),
     Kind("Python runs it at start-up",
          "sitecustomize.py usercustomize.py *.pth pyvenv.cfg *._pth"),
     Kind("a package manager takes scripts and settings from it",
          "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs pnpm-workspace.yaml "
-         "bunfig.toml deno.json deno.jsonc lerna.json nx.json turbo.json project.json",
-         folders=".yarn"),
+         "bunfig.toml deno.json deno.jsonc import_map.json lerna.json nx.json turbo.json project.json "
+         "workspace.json rush.json",
+         folders=".yarn .pnpm .rush"),
     Kind("a JavaScript runner executes it",
-         "jest.config.* jest.setup.* jest-*.js vitest.config.* vitest.workspace.* vitest.setup.* "
-         "vite.config.* babel.config.* .babelrc* .mocharc* karma.conf.* playwright.config.* "
-         "cypress.config.* ava.config.* rollup.config.* webpack.config.* setuptests.* test-setup.* "
-         "globalsetup.* .swcrc .taprc .nycrc*"),
+         "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
+         "karma.* playwright.* playwright-* cypress.config.* ava.config.* rollup.config.* webpack.* "
+         "esbuild.config.* setuptests.* setup-tests.* setup_tests.* test-setup* testsetup* "
+         "globalsetup.* global-setup.* globalteardown.* global-teardown.* test-env* testenv* test-runner* "
+         "web-test-runner.config.* wdio.conf.* testem.* nightwatch.conf.* .jestrc* .swcrc .taprc .nycrc* .c8rc* "
+         "jasmine.json jasmine.* tsup.config.* metro.config.js wallaby.* stryker.conf.* intern.json",
+         folders="web_modules jspm_packages bower_components"),
     Kind("a JavaScript checker reads it",
          "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* "
          ".prettierrc*"),
     Kind("make or a task runner executes it",
          "makefile gnumakefile bsdmakefile *.mk *.mak makefile.* justfile .justfile taskfile*.yml "
          "taskfile*.yaml rakefile *.rake gruntfile.* gulpfile.* cmakelists.txt *.cmake "
-         "cmakepresets.json ctestconfig.cmake meson.build sconstruct wscript configure configure.ac "
-         "build.zig earthfile magefile.go"),
+         "cmakepresets.json cmakeuserpresets.json ctestconfig.cmake ctesttestfile.cmake dartconfiguration.tcl meson.build "
+         "meson_options.txt conanfile.* vcpkg.json sconstruct sconscript wscript waf configure configure.ac "
+         "build.zig build.zig.zon earthfile magefile.go build.xml phing.xml .scalafix.conf xmake.lua premake5.lua tup.config "
+         "tupfile poe_tasks.toml pixi.toml"),
     Kind("Bazel or Buck executes it",
-         "build.bazel workspace workspace.bazel module.bazel .bazelrc *.bzl buck .buckconfig"),
+         "build build.bazel build.*.bazel workspace workspace.bazel workspace.bzlmod module.bazel .bazelrc .bazelversion "
+         "*.bazelrc *.bzl buck targets .buckconfig pants.toml pants.*.toml build.pants please.build .plzconfig"),
     Kind("go builds with it",
-         "go.mod go.work go.env testmain_test.go modules.txt"),
+         "go.mod go.work go.work.sum go.env testmain_test.go modules.txt .gotestsum*"),
     Kind("cargo builds with it",
-         "cargo.toml build.rs rust-toolchain rust-toolchain.toml clippy.toml .clippy.toml nextest.toml",
+         "cargo.toml build.rs rust-toolchain rust-toolchain.toml clippy.toml .clippy.toml nextest.toml trybuild.toml",
          folders=".cargo"),
     Kind("gradle executes it",
-         "*.gradle *.gradle.kts gradlew gradlew.bat gradle.properties *.versions.toml",
-         folders="gradle buildsrc"),
+         "*.gradle *.gradle.kts *.init.gradle init.gradle* gradlew gradlew.bat gradle.properties *.versions.toml",
+         folders="gradle buildsrc build-logic"),
     Kind("maven executes it",
-         "pom.xml mvnw mvnw.cmd extensions.xml junit-platform.properties testng.xml testng*.xml",
+         "pom.xml mvnw mvnw.cmd extensions.xml junit-platform.properties testng.xml testng*.xml jvm.config surefire*.xml "
+         "cucumber.properties kotest.properties allure.properties org.junit.* org.testng.*",
          folders=".mvn"),
     Kind("another language's test runner reads it",
-         "phpunit.xml* composer.json gemfile .rspec spec_helper.rb rails_helper.rb test_helper.* "
-         "mix.exs deps.edn project.clj build.sbt build.sc *.csproj *.fsproj *.sln directory.build.* "
-         "nuget.config global.json *.runsettings package.swift stack.yaml *.cabal dune-project dune "
-         "rebar.config build.pl .proverc pubspec.yaml dart_test.yaml"),
+         "phpunit*.xml* composer.json pest.php behat.y*ml codeception.y*ml codeception.dist.yml infection.json* phpspec.y*ml "
+         "kahlan-config.php gemfile *.gemspec .rspec* spec_helper.rb rails_helper.rb test_helper.* minitest.rb "
+         ".minitest.rb .simplecov .rubocop.yml cucumber.y*ml guardfile mix.exs .formatter.exs coveralls.json deps.edn "
+         "project.clj tests.edn build.sbt build.sc build.mill plugins.sbt build.boot *.csproj *.fsproj *.vbproj *.sln *.slnx "
+         "*.props *.targets *.proj directory.build.* directory.packages.props nuget.config global.json *.runsettings "
+         "xunit.runner.json *.testsettings testconfig.json *.playlist package.swift package@swift-*.swift "
+         "*.xctestplan *.xcscheme *.xcconfig *.pbxproj podfile cartfile fastfile stack.yaml stack*.yaml *.cabal "
+         "package.yaml cabal.project* hie.yaml .ghci setup.hs setup.lhs dune-project dune dune-workspace *.opam "
+         "rebar.config rebar.config.script common_test.spec *.coverspec build.pl dist.ini .proverc "
+         "pubspec.yaml pubspec_overrides.yaml build.yaml dart_test.yaml analysis_options.yaml flutter_test_config.dart "
+         "melos.yaml luarocks.lua .busted *.rockspec .luacheckrc shard.yml nimble.* *.nimble project.toml "
+         "runtests.jl run_tests.lua gtest_main.* testmain.* unity_config.h catch_main.* doctest_main.*"),
     Kind("installed packages are what the tests run with",
-         "*.pyc *.pyo *.egg-link",
-         folders="node_modules .venv venv site-packages __pypackages__ __pycache__ .eggs *.egg-info "
+         "*.pyc *.pyo *.egg-link entry_points.txt",
+         folders="vendor node_modules .venv venv site-packages __pypackages__ __pycache__ .eggs *.egg-info "
          "*.dist-info"),
     Kind("a check's script",
-         "*test*.sh *check*.sh run_tests* run-tests* test.cmd test.bat",
-         folders="ci .ci"),
+         "*test*.sh *check*.sh *verify*.sh *.bats test.cmd test.bat run_tests* run-tests* runtests* run_checks* "
+         "run-checks* check_all* check-all* test-all*",
+         folders="ci .ci script scripts hack",
+         top="*.sh *.bash *.zsh *.fish *.ksh *.ps1 *.psm1 *.bat *.cmd"),
+    Kind("tests lean on it",
+         "test-helper* testhelper* test-util* testutil* test-support* testsupport* testlib* test-lib* testkit*",
+         folders="test-utils test_utils testutils testutil test-helpers test_helpers testhelpers test-support "
+         "test_support testsupport test-lib testlib testkit"),
     Kind("it says what steersman runs",
          "steersman.toml .worktreeinclude",
          folders=".steersman"),
@@ -129,16 +155,26 @@ AGENTS = (
 
 TEST_FILES = (
     Kind("a test",
-         "test_*.py *_test.py tests.py test.py *_test.go *.test.* *.spec.* *_test.* *_spec.* "
-         "*test.java *tests.java *test.kt *tests.cs *.snap *.feature",
+         "test_*.* test-*.* test.py test.js test.mjs test.cjs test.ts test.c test.cc test.cpp test.rb test.php test.pl test.lua "
+         "test.rs test.hs tests.py tests.js tests.ts tests.c tests.cpp tests.rs *_test.* *_tests.* *-test.* *_spec.* *-spec.* *.test.* *.spec.* *.tests.* *test.java "
+         "*tests.java *test.kt *tests.kt *test.cs *tests.cs *test.php *tests.swift *test.swift *spec.scala "
+         "*test.scala *spec.hs *test.hs *_suite.erl *.t *.snap *.feature *.cy.* *.e2e.*",
          folders="test tests testing __tests__ __snapshots__ __mocks__ spec specs testdata fixtures e2e "
-         "cypress features"),
+         "cypress features golden goldens snapshots testcases test_cases test-cases unit_tests integration_tests "
+         "unittests uitests *_tests *-tests *.tests"),
 )
 
 # `python -m …` looks into the folder it is started in before it looks anywhere else: these would be hidden.
+_RUNNERS = (
+    "pytest _pytest py pluggy iniconfig packaging coverage xdist execnet hypothesis _hypothesis_pytestplugin "
+    "_hypothesis_ftz_detector _hypothesis_globals nose nose2 mypy mypyc ruff tox nox pip setuptools pkg_resources "
+    "pygments exceptiongroup tomli colorama attr attrs typing_extensions anyio sniffio trio twisted mock unittest "
+    "unittest2 testtools stestr subunit behave robot virtualenv distlib filelock platformdirs cachetools pyproject_api "
+    "chardet wheel hatch hatchling poetry pdm uv invoke doit fabric asv freezegun responses vcr factory faker "
+    "sortedcontainers _distutils_hack distutils-precedence _virtualenv"
+)
 _HIDDEN = (
-    "pytest _pytest pluggy iniconfig packaging coverage xdist execnet hypothesis nose nose2 mypy ruff "
-    "tox nox pip setuptools pkg_resources abc aifc antigravity argparse array ast asynchat asyncio "
+    "abc aifc antigravity argparse array ast asynchat asyncio "
     "asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cprofile calendar cgi cgitb chunk "
     "cmath cmd code codecs codeop collections colorsys compileall compression concurrent configparser "
     "contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal "
@@ -157,7 +193,12 @@ _HIDDEN = (
     "webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo"
 )
 # fmt: on
-MODULES = frozenset(_HIDDEN.split())
+RUNNERS = frozenset(_RUNNERS.split())
+MODULES = RUNNERS | frozenset(_HIDDEN.split()) | sys.stdlib_module_names
+# Packages of the standard library that a runner lives on: also a file below one stands in for another.
+_PACKAGES = "json importlib logging collections encodings asyncio re concurrent ctypes xml multiprocessing urllib tomllib"
+_DEEP = RUNNERS | frozenset(_PACKAGES.split())
+_LOADED = (".py", ".pyi", ".so", ".pyd")
 _FIRST_FOLDERS = ("src", "lib", "test", "tests")
 _SHADOWS = "it stands in for a module that the test run imports"
 _TOO_LONG = "its name is longer than that of any file"
@@ -201,6 +242,8 @@ def _why(parts: list[str], kinds: tuple[Kind, ...]) -> str | None:
         name, folder = _globs(kind.names), _globs(kind.folders)
         if name.fullmatch(parts[-1]) or any(map(folder.fullmatch, parts)):
             return kind.why
+        if len(parts) == 1 and _globs(kind.top).fullmatch(parts[0]):
+            return kind.why
     return None
 
 
@@ -211,12 +254,19 @@ def _globs(words: str) -> re.Pattern[str]:
 
 
 def _shadows(parts: list[str]) -> str | None:
-    """Only a module or a whole package hides another one; a folder without `__init__.py` hides nothing."""
+    """A module, a whole package, or a file below the package of a runner; any other folder hides nothing."""
     below = parts[1:] if parts[:1] and parts[0] in _FIRST_FOLDERS else parts
     match below:
-        case [name] if name.endswith((".py", ".so", ".pyd")) and name.partition(".")[0] in MODULES:
+        case [name] if name.endswith(_LOADED) and hides(name.partition(".")[0]):
             return _SHADOWS
-        case [package, "__init__.py"] if package in MODULES:
+        case [package, "__init__.py"] if hides(package):
+            return _SHADOWS
+        case [package, *_, name] if name.endswith(_LOADED) and package in _DEEP:
             return _SHADOWS
         case _:
             return None
+
+
+def hides(module: str) -> bool:
+    """Whether a module of this name, found first, would be imported in place of one that a test run needs."""
+    return module in MODULES or module.startswith("pytest_")

@@ -10,13 +10,14 @@ from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply
 from steersman.contracts.workspace import Change, Checkout
 from steersman.errors import ContractError, UnrecordableError
-from steersman.judges.changes import instructions, suspects, told
+from steersman.judges.changes import Suspect, gating, instructions, suspects, told
 from steersman.judges.findings import named_finding, unfounded
 from steersman.judges.reply import Parsed, parse_reply
 from steersman.runtime.budget import ceiling
 from steersman.runtime.call import Again, Call, Performed
 from steersman.runtime.performers.instructions import as_on_the_base, conventions
 from steersman.runtime.performers.prompt import compose
+from steersman.runtime.performers.scene import scene_of
 from steersman.runtime.performers.tree import ready_tree, tree_at
 from steersman.runtime.roles import role_of
 from steersman.runtime.words import outside_name
@@ -36,12 +37,12 @@ async def ask(call: Call) -> Performed:
     asked = request(call, prompt, nonce, tree)
     async with as_on_the_base(call, workspace, tree):
         reply = await call.world.agent(call.given("role"), call.config).call(asked)
-    change, unkept = (
+    change, found, unkept = (
         await asyncio.to_thread(_capture, call, workspace, tree)
         if call.given("writes") and not reply.error
-        else (None, "")
+        else (None, (), "")
     )
-    return judge(call, reply, prompt_ref, nonce, change, unkept)
+    return judge(call, reply, prompt_ref, nonce, change, found, unkept)
 
 
 def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
@@ -73,19 +74,28 @@ def permitted(role: Role, *, writes: bool) -> Permissions:
     return (role.permissions or "shell") if writes else "read"
 
 
-def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, str]:
+def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, tuple[Suspect, ...], str]:
     """What the agent left, or the tree it was given and why nothing of what it left can be kept."""
     # With the entry that asked for it: rounds begin anew after a follow-up, and no tree may lose its pin.
     asked = call.effect.split(":")[1]
     label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
     try:
-        return workspace.capture(call.run, tree.path, call.given("base"), label), ""
+        change = workspace.capture(call.run, tree.path, call.given("base"), label)
+        checks = tuple(tuple(argv) for argv in (*call.config.checks.values(), *call.config.worktree.setup))
+        scene = scene_of(workspace, call.given("base"), change, checks)
+        return change, suspects(change.touched, checks, scene), ""
     except UnrecordableError as error:
-        return Change(tree.commit, tree.tree, (), "", 0, 0), str(error)
+        return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
 
 
 def judge(
-    call: Call, reply: AgentReply, prompt_ref: str, nonce: str, change: Change | None, unkept: str = ""
+    call: Call,
+    reply: AgentReply,
+    prompt_ref: str,
+    nonce: str,
+    change: Change | None,
+    found: tuple[Suspect, ...] = (),
+    unkept: str = "",
 ) -> Performed:
     """Facts from a reply; nothing in them says what they mean."""
     put = call.payloads.put
@@ -123,22 +133,19 @@ def judge(
         added=change.added if change else 0,
         removed=change.removed if change else 0,
         patch_ref=put(change.patch) if change else "",
-        **(_touched(call, change) if change else {}),
+        **(_touched(call, change, found) if change else {}),
         refused_ref=put("\n".join(reply.refused)),
         tokens=reply.usage.tokens,
         micro_usd=reply.usage.micro_usd,
     )
 
 
-def _touched(call: Call, change: Change) -> dict[str, Any]:
+def _touched(call: Call, change: Change, found: tuple[Suspect, ...]) -> dict[str, Any]:
     """What of a change decides about tests or agents."""
-    config, put = call.config, call.payloads.put
-    commands = tuple(tuple(argv) for argv in (*config.checks.values(), *config.worktree.setup))
-    found = suspects(change.touched, commands, config.rules.changed_tests)
-    names = instructions(change.touched)
+    put, names = call.payloads.put, instructions(change.touched)
     return {
-        "infrastructure": len(found),
-        "infrastructure_ref": put(told(suspects(change.touched, commands))),
+        "infrastructure": len(gating(found, call.config.rules.changed_tests)),
+        "infrastructure_ref": put(told(found)),
         "instructions_ref": put(json.dumps(names)) if names else "",
     }
 

@@ -1,0 +1,100 @@
+"""Which words of a recipe, a script or a setting may be files that are run or loaded.
+
+A recipe is split as a shell would split it, roughly. What a compiler, a linter or a copying program is given is read,
+not run: it is no part of what decides. A script's own imports are looked at only for what lies beside it in a folder
+of tools; what it imports from elsewhere is the product that it tests.
+**Invariant:** pure; linear in the text. The text is the base commit's: it is the project's own, and no attacker's.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+MODULE_FLAGS = frozenset({"-m", "-p", "--plugin", "--plugins", "pytest_plugins", "--with-plugin"})
+LOAD_FLAGS = frozenset(
+    {"-r", "--require", "--import", "--loader", "--experimental-loader", "-c", "--config", "-f"}
+)
+# fmt: off
+_READING = (
+    "gcc cc c++ g++ clang clang++ ld ar rustc javac kotlinc scalac ghc swiftc csc tsc esbuild rollup webpack swc babel "
+    "mypy pyright pyre ruff flake8 pylint black isort autopep8 yapf bandit vulture pycodestyle pydocstyle eslint "
+    "prettier stylelint biome shellcheck shfmt hadolint yamllint markdownlint clang-format clang-tidy rustfmt gofmt "
+    "goimports golangci-lint rubocop phpcs phpstan psalm py_compile compileall pip pip3 twine"
+)
+_READING_FIRST = (
+    "echo printf cat cp mv rm mkdir rmdir touch ls wc head tail grep egrep diff cmp sort uniq tee sed awk find tar zip "
+    "unzip gzip chmod chown ln install rsync scp curl wget git test [ set export unset rem"
+)
+_RUNNING = (
+    "run runghc runhaskell java dart swift elixir escript scala kotlin jbang rust-script crystal nim tcc path build mage"
+)
+_COMPILED = (
+    ".c .cc .cpp .cxx .h .hh .hpp .m .mm .rs .go .java .kt .scala .cs .fs .vb .swift .hs .ml .mli .zig .d .f90 .erl "
+    ".ex .dart .pyx .s .asm .o .a .so .class .jar"
+)
+# fmt: on
+READERS = frozenset(_READING.split())
+FIRST_READERS = frozenset(_READING_FIRST.split())
+RUNNERS_OF_SOURCE = frozenset(_RUNNING.split())
+SOURCES = tuple(_COMPILED.split())
+_SEGMENTS = re.compile(r"&&|\|\||[;|&\n(){}`]")
+_BREAKS = re.compile(r"[\s\"'<>,\[\]=:$@%]+")
+_DASHED = re.compile(r"(?<!\S)(?P<flag>-[mprcf])(?=[\w./])")
+_IMPORTS = re.compile(
+    r"(?:\brequire(?:_relative)?\s*\(?|\bfrom\s|\bimport\s*\(?|\binclude(?:_once)?\s*\(?|\brequire_once\s*\(?)\s*"
+    r"[\"'](?P<what>[^\"'\n]{1,300})[\"']"
+)
+_PYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:from\s+(?P<of>[\w.]+)\s+import\s+(?P<names>[^\n#]{1,500})|import\s+(?P<plain>[\w., ]{1,500}))",
+    re.MULTILINE,
+)
+_PLUGINS = re.compile(r"\bpytest_plugins\b\s*(?::[^=\n]*)?=\s*(?P<value>\([^)]*\)|\[[^\]]*\]|[^\n]*)")
+
+
+class Spoken(NamedTuple):
+    """One word that may be a file, and how it is meant."""
+
+    word: str
+    as_module: bool = False  # a dotted name
+    loaded: bool = False  # it may lack its extension
+    beside: bool = False  # it means nothing but a file in the speaker's own folder
+
+
+def commands(text: str, *, shell: bool = True) -> Iterator[Spoken]:
+    """The words of recipes and settings, or of other text where no word is a program that only reads."""
+    for segment in _SEGMENTS.split(text):
+        words = [w for w in _BREAKS.split(_DASHED.sub(r"\g<flag> ", segment)) if w]
+        reads = shell and words[:1] != [] and words[0] in FIRST_READERS
+        runs_source = False
+        for before, word in zip(["", *words], words, strict=False):
+            if not reads and (runs_source or not word.endswith(SOURCES)):
+                near = word.startswith(("./", "../")) or before in LOAD_FLAGS
+                yield Spoken(word, before in MODULE_FLAGS, near)
+            name = word.rpartition("/")[2]
+            reads = reads or (shell and name in READERS)
+            runs_source = runs_source or name in RUNNERS_OF_SOURCE
+
+
+def script(text: str, kind: Literal["python", "conftest", "other"], *, tools: bool) -> Iterator[Spoken]:
+    """The words of a script: the paths that it names, and what it imports from beside itself in a folder of tools."""
+    if kind == "other":
+        found = [m["what"] for m in _IMPORTS.finditer(text)]
+        yield from (Spoken(w, loaded=True, beside=True) for w in found if tools and w.startswith("./"))
+        yield from commands(_IMPORTS.sub(" ", text), shell=False)
+        return
+    for statement in _PYTHON_IMPORT.finditer(text):
+        yield from _imported(statement, tools=tools, hooks=kind == "conftest")
+    for plugins in _PLUGINS.finditer(text):
+        yield from (Spoken(w, as_module=True) for w in re.findall(r"[\w.]+", plugins["value"]))
+    yield from commands(_PYTHON_IMPORT.sub(" ", text), shell=False)
+
+
+def _imported(statement: re.Match[str], *, tools: bool, hooks: bool) -> Iterator[Spoken]:
+    """What lies beside a script of a folder of tools; what a conftest takes its hooks from lies anywhere."""
+    told = (statement["names"] or statement["plain"]).split(",")
+    names = [n.split(" as ")[0].strip(" ()\\") for n in told]
+    module = (statement["of"] or "").lstrip(".")
+    if module and (any(n.startswith("pytest_") for n in names) or (hooks and "*" in names)):
+        yield Spoken(module, as_module=True)
+    elif tools:
+        yield from (Spoken(n, as_module=True, beside=True) for n in ([module] if module else names))

@@ -1,0 +1,219 @@
+"""What stands behind a check: the files that its entry names, those that these name, and so on, on the base commit.
+
+Whoever reads files calls `trail` with what is read so far and reads what it wants, until it wants nothing more or a
+bound is reached. The line (docs/adr/0048): a path in a recipe, a setting or a script is followed; what a script or a
+manifest imports of the product is not; what lies beside a script in a folder of tools and is imported there is.
+**Invariant:** pure; where a bound is reached it says so, and what it says opens the gate.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import translate
+from functools import cache
+from itertools import pairwise
+from posixpath import dirname, join, normpath
+
+import msgspec
+
+from steersman.contracts.commands import Argv
+from steersman.contracts.workspace import Text
+from steersman.judges.entries import ALL, PROGRAMS, runs
+from steersman.judges.recipes import Spoken, commands, script
+from steersman.judges.text import printable
+
+HOPS = 8
+FILES = 200
+EACH = 128 << 10
+TOTAL = 2 << 20
+_TOOLS = (
+    "script scripts tool tools hack ci .ci bin dev devtools build-tools buildtools build_tools build-support "
+    "buildscripts build-scripts automation etc misc contrib maint make mk tasks .github .gitlab test tests testing qa "
+    "check checks verify verification e2e spec specs support"
+)
+_PRODUCT = "src lib app apps pkg packages internal cmd source sources crates include main"
+TOOLS = frozenset(_TOOLS.split())
+PRODUCT = frozenset(_PRODUCT.split())
+_WITHOUT = (
+    "",
+    ".py",
+    ".js",
+    ".cjs",
+    ".mjs",
+    ".ts",
+    ".mts",
+    ".cts",
+    ".json",
+    ".sh",
+    ".rb",
+    ".php",
+    ".pl",
+    "/index.js",
+    "/index.ts",
+)
+_MODULE = (".py", "/__main__.py", "/__init__.py")
+_SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".php", ".pl", ".lua", ".exs")
+_RECIPES = (
+    ".sh", ".bash", ".zsh", ".ksh", ".fish", ".ps1", ".bat", ".cmd", ".mk", ".mak", ".cmake", ".yml", ".yaml", ".toml",
+    ".ini", ".cfg", ".gradle", ".kts",
+)  # fmt: skip
+_PROSE = (".md", ".rst", ".adoc")  # a script that reads them proves little by them
+_ALIKE = 3  # files of one name that are all meant where nobody says which
+_PATTERNS = re.compile(r"^[ \t]*(?:python_files|testMatch|spec)\b(?P<value>.*)$", re.MULTILINE)
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """The files behind the checks, each with the one that names it, and what has to be read to know more."""
+
+    named: dict[str, str]  # path → the file that names it; nothing for a check itself
+    wanted: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()  # by which the project says what a test is called
+    cut: str = ""  # why it is not whole
+
+
+def trail(checks: Sequence[Argv], paths: frozenset[str], texts: Mapping[str, Text], hop: int = 0) -> Trail:
+    """What is known of the files behind the checks from the texts that were read in so many hops."""
+    named = _named(checks, _Tree(paths), texts)
+    wanted = tuple(path for path in named if path not in texts)
+    cut = _cut(named, texts) or (
+        f"they lead over more than {HOPS} files in a row" if wanted and hop >= HOPS else ""
+    )
+    return Trail(named, () if cut else wanted, tuple(sorted(set(_patterns(checks, texts)))), cut)
+
+
+def _named(checks: Sequence[Argv], tree: "_Tree", texts: Mapping[str, Text]) -> dict[str, str]:
+    words = frozenset(word for argv in checks for word in argv)
+    # Without a check of the project's own a tester may ask for any runner.
+    first = [*tree.entries(words or frozenset(PROGRAMS), ".")]
+    first += [path for argv in checks for path in tree.found(_argv(argv), "", ".")]
+    named = dict.fromkeys(first, "")
+    asked = dict.fromkeys(first, words)
+    waiting = list(named)
+    while waiting:
+        path = waiting.pop(0)
+        if path in texts:
+            spoken = tuple(_spoken(path, texts[path].content, asked[path]))
+            said = frozenset(s.word.rpartition("/")[2] for s in spoken)
+            folder = dirname(path) or "."
+            new = (*tree.found(spoken, path, folder), *tree.entries(said, folder))
+            fresh = [p for p in dict.fromkeys(new) if p not in named]
+            named.update(dict.fromkeys(fresh, path))
+            asked.update(dict.fromkeys(fresh, said))
+            waiting += fresh
+    return named
+
+
+def _cut(named: Mapping[str, str], texts: Mapping[str, Text]) -> str:
+    long = next((path for path, text in texts.items() if not text.whole), "")
+    if long:
+        return f"{printable(long)} is too long to be followed"
+    return f"they name more than {FILES} files" if len(named) > FILES else ""
+
+
+def _argv(argv: Argv) -> Iterator[Spoken]:
+    """A check's own words: a person wrote them, and each may be a file."""
+    yield from (Spoken(word.partition("=")[2] or word, loaded=word.startswith("./")) for word in argv)
+    for before, word in zip(("", *argv), argv, strict=False):
+        yield Spoken(word, as_module=before in ("-m", "-p"))
+        yield from commands(word) if " " in word else ()
+
+
+def _spoken(path: str, text: str, asked: frozenset[str]) -> Iterator[Spoken]:
+    entry = _names(ALL).fullmatch(path.rpartition("/")[2].casefold())
+    code = path.endswith(_SCRIPTS) or (text.startswith("#!") and "sh" not in text.partition("\n")[0])
+    if not code:
+        follow = (
+            entry or path.endswith(_RECIPES) or text.startswith("#!") or "." not in path.rpartition("/")[2]
+        )
+        yield from commands(runs(path, text, asked)) if follow else ()
+        return
+    tools = bool(TOOLS & set(dirname(path).casefold().split("/"))) and not _is_product(path)
+    python = path.endswith(".py") or "python" in text.partition("\n")[0]
+    conftest = path.rpartition("/")[2] == "conftest.py"
+    found = script(text, "conftest" if conftest else "python" if python else "other", tools=tools)
+    yield from (s for s in found if not _is_product(s.word.lstrip("./")))
+
+
+def _is_product(path: str) -> bool:
+    return "/" in path and path.casefold().partition("/")[0] in PRODUCT
+
+
+def _patterns(checks: Sequence[Argv], texts: Mapping[str, Text]) -> Iterator[str]:
+    """`python_files = check_*.py`, `discover -p "check*.py"`: names of tests that no table knows."""
+    for argv in checks:
+        yield from (w for f, w in pairwise(argv) if f in ("-p", "--pattern") and "*" in w)
+    for path, text in texts.items():
+        for line in _PATTERNS.finditer(runs(path, text.content, frozenset())):
+            yield from (w for w in re.split(r"[\s\"',=\[\]]+", line["value"]) if "*" in w.strip("*"))
+
+
+class _Tree:
+    """The paths of a tree, by what they end in."""
+
+    def __init__(self, paths: frozenset[str]) -> None:
+        self._paths = paths
+        self._by_name: dict[str, list[str]] = {}
+        for path in sorted(paths):
+            self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
+        entry = _names(ALL)
+        self._entries = [
+            (n, p) for n, found in self._by_name.items() if entry.fullmatch(n.casefold()) for p in found
+        ]
+
+    def entries(self, words: frozenset[str], folder: str) -> list[str]:
+        """The files that these programs read: at the top, beside the speaker, in folders that are among the words."""
+        files = " ".join(
+            sorted({PROGRAMS[w] for word in words if (w := word.rpartition("/")[2]) in PROGRAMS})
+        )
+        pattern, places = _names(files), {".", folder, *(word.rstrip("/") for word in words)}
+        return [
+            path
+            for name, path in self._entries
+            if pattern.fullmatch(name.casefold())
+            and (
+                name == "conftest.py"
+                or (dirname(path) or ".") in places
+                or dirname(path).rpartition("/")[2] in places
+            )
+        ]
+
+    def found(self, spoken: Iterable[Spoken], by: str, folder: str) -> list[str]:
+        """The files that these words mean, seen from a folder."""
+        told = list(spoken)
+        around = frozenset(part for s in told for part in s.word.split("/"))
+        return [
+            path
+            for s in told
+            for path in self._meant(s, folder, around)
+            if path != by and not (by and path.endswith(_PROSE))
+        ]
+
+    def _meant(self, s: Spoken, folder: str, around: frozenset[str]) -> list[str]:
+        word = s.word.replace("\\", "/")
+        if s.as_module:
+            word = word.replace(".", "/").strip("/")
+        elif not s.loaded and word.rpartition("/")[2] not in self._by_name:
+            return []
+        ends = _MODULE if s.as_module else _WITHOUT if s.loaded else ("",)
+        if s.beside:
+            return [p for end in ends if (p := _path(join(folder, f"{word}{end}"))) in self._paths]
+        return [p for end in ends for p in self._ending(f"{word}{end}", folder, around)]
+
+    def _ending(self, word: str, folder: str, around: frozenset[str]) -> list[str]:
+        """Exactly this path, from the speaker's folder or from the top; else those that end in it, if they are few."""
+        exact = [p for p in (_path(join(folder, word)), _path(word)) if p in self._paths]
+        if exact:
+            return exact
+        tail = _path(word)
+        alike = [p for p in self._by_name.get(tail.rpartition("/")[2], ()) if f"/{p}".endswith(f"/{tail}")]
+        few = "." in tail and len(alike) <= _ALIKE
+        return alike if few else [p for p in alike if dirname(p).rpartition("/")[2] in around]
+
+
+def _path(word: str) -> str:
+    """As git would write it; what leads out of the tree means what it leads to inside."""
+    return re.sub(r"^(?:\.\./|/)+", "", normpath(word)) if word else ""
+
+
+@cache
+def _names(words: str) -> re.Pattern[str]:
+    return re.compile("|".join(translate(word) for word in words.split()), re.DOTALL)
