@@ -49,12 +49,17 @@ from steersman.contracts.planning.intent import (
     Targets,
 )
 from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
+from steersman.contracts.planning.questions import Settled
 from steersman.judges.planning.intent import effective
 from steersman.judges.planning.registry import Item, Registry
 from steersman.judges.planning.risk import assess
 from steersman.judges.planning.routing import advise
 from steersman.kernel.canonical import digest_of, plain
+from steersman.machines.coordinator.answers import defaults
+from steersman.machines.coordinator.freeze import DRAWN, Outputs, frozen
+from steersman.machines.coordinator.graph import asked_of, finalize
 from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
+from steersman.machines.coordinator.review import review_pack
 
 VERSION = "1.0.0"
 NOWHERE = "0" * 64
@@ -307,3 +312,38 @@ def report(i: Inputs, **changes: Any) -> PrecheckReport:
         policy_problems=(),
     )
     return replace(made, **changes)
+
+
+def question_answers(i: Inputs, **words: str) -> Settled:
+    """The settled answers to what these inputs raise: by cause, else the default of each question."""
+    found = asked_of(i)
+    settled = defaults(found, i.plan_id, i.bundle.policy).settled
+    causes = {question.question_id: question.cause for question in found}
+    said = tuple(
+        replace(answer, answer=words.get(causes[answer.question_id], answer.answer))
+        for answer in settled.answers
+    )
+    return replace(settled, answers=said)
+
+
+def outputs(i: Inputs | None = None, settled: Settled | None = None) -> Outputs:
+    """A plan that is done."""
+    i = i or inputs()
+    settled = settled or question_answers(i)
+    graph = finalize(i, settled)
+    advice = routing(i)
+    return Outputs(
+        inputs=i,
+        intent=plain(i.intent),
+        report=report(i),
+        routing=advice,
+        graph=graph,
+        packs=(),
+        settled=settled,
+        review=review_pack(i, graph, settled, advice),
+    )
+
+
+def files(of: Outputs | None = None) -> dict[str, bytes]:
+    """The frozen files of a plan; what views would draw is a word each."""
+    return frozen(of or outputs(), {name: f"{name}\n" for name in DRAWN})

@@ -103,21 +103,21 @@ def _actions(d: Desk, parts: _Parts, place: Place) -> Iterator[str]:
     beside: EdgeType = "parallel" if several else "sequential"
     for planned in place.commands:
         decision = d.decided.get(planned.command_id)
-        node = parts.node(make.action_node(d, planned, place))
+        node = make.action_node(d, planned, place)
         start, how, condition = place.node, beside, ""
         if decision is not None and decision.decision != "allow":
             start = parts.node(make.decision_node(place, decision))
             parts.edge(place.node, start, beside)
             how, condition = "conditional", f"{decision.decision}: {decision.reason}"
         if planned.command_id in d.out:
-            parts.edge(start, node, "conditional", condition or "never", "left out")
+            parts.edge(start, parts.node(node), "conditional", condition or "never", "left out")
             continue
         for review in make.wanted_reviews(d, planned):
             gate = parts.node(make.command_gate(place, planned, review))
             parts.edge(start, gate, how, condition)
             start, how, condition = gate, "sequential", ""
-        parts.edge(start, node, how, condition)
-        yield node
+        parts.edge(start, parts.node(node), how, condition)
+        yield node.node_id
 
 
 def _left_by(

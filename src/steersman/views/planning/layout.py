@@ -1,0 +1,81 @@
+"""Where the boxes of an execution graph stand: a row for each step of the longest way there, a band for each lane.
+
+**Invariant:** whole numbers, and nothing but the graph decides them; a graph with a circle is laid out all the same.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from steersman.contracts.planning.graph import ExecutionGraph
+
+WIDTH, HEIGHT = 220, 48  # of a box
+GAP_X, GAP_Y = 24, 40
+HEAD = 36  # of a band
+MARGIN = 20
+
+
+class Spot(NamedTuple):
+    """The upper left corner of a box."""
+
+    x: int
+    y: int
+
+
+class Band(NamedTuple):
+    """A lane: where it begins and how wide it is."""
+
+    name: str
+    x: int
+    width: int
+
+
+class Layout(NamedTuple):
+    """Everything that is drawn."""
+
+    width: int
+    height: int
+    bands: tuple[Band, ...]
+    spots: dict[str, Spot]
+
+
+def layout(graph: ExecutionGraph) -> Layout:
+    """The spot of every node."""
+    rank = ranks(graph)
+    lanes = [(f"{lane.agent_id} ({lane.role})", lane.node_refs) for lane in graph.swimlanes]
+    held = {ref for _, refs in lanes for ref in refs}
+    loose = tuple(node.node_id for node in graph.nodes if node.node_id not in held)
+    bands: list[Band] = []
+    spots: dict[str, Spot] = {}
+    x = MARGIN
+    for name, refs in (*lanes, *((("no lane", loose),) if loose else ())):
+        columns: dict[int, int] = {}
+        for ref in refs:
+            column = columns.get(rank[ref], 0)
+            columns[rank[ref]] = column + 1
+            spots[ref] = Spot(
+                x + GAP_X + column * (WIDTH + GAP_X), MARGIN + HEAD + rank[ref] * (HEIGHT + GAP_Y)
+            )
+        width = GAP_X + max(columns.values(), default=1) * (WIDTH + GAP_X)
+        bands.append(Band(name, x, width))
+        x += width + GAP_X
+    rows = max(rank.values(), default=0) + 1
+    return Layout(x, 2 * MARGIN + HEAD + rows * (HEIGHT + GAP_Y), tuple(bands), spots)
+
+
+def ranks(graph: ExecutionGraph) -> dict[str, int]:
+    """By node: the number of steps of the longest way to it; on a circle, and behind one, as far as it was come."""
+    after: dict[str, list[str]] = {node.node_id: [] for node in graph.nodes}
+    waits = dict.fromkeys(after, 0)
+    for edge in graph.edges:
+        after[edge.from_node].append(edge.to_node)
+        waits[edge.to_node] += 1
+    rank = dict.fromkeys(after, 0)
+    ready = deque(name for name, n in waits.items() if n == 0)
+    while ready:
+        name = ready.popleft()
+        for following in after[name]:
+            rank[following] = max(rank[following], rank[name] + 1)
+            waits[following] -= 1
+            if waits[following] == 0:
+                ready.append(following)
+    return rank
