@@ -81,3 +81,12 @@ def test_in_doubt_it_is_read():
     assert not Search(roots=(".",), without=("a*",)).reads("b/a.txt")
     assert not Search(roots=(".",), without_folders=("b",)).reads("x/b/a.txt")
     assert Search(roots=(".",), without_folders=("a.txt",)).reads("a.txt")
+
+
+def test_only_secrets_that_are_read_are_shown():
+    """A file is shown when it looks like a secret, by its own name or its folder's, and the search opens it."""
+    search = Search(roots=("src", ".aws"), without=("*.pem",))
+    assert search.shows("src", "deep/.env")
+    assert search.shows(".aws", "notes")
+    assert not search.shows("src", "app.py")
+    assert not search.shows("src", "server.pem")
