@@ -136,10 +136,12 @@ class _Overlay:
             fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder_fd)
         except OSError as error:
             return _wrong(where, f"cannot be read: {error.strerror}", _NO_LINK)
-        with os.fdopen(fd, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return _wrong(where, "is not a plain file", "take it out")
-            data = opened.read(self._left + 1)
+        try:
+            data = _bytes(fd, self._left + 1)
+        finally:
+            os.close(fd)
+        if data is None:
+            return _wrong(where, "is not a plain file", "take it out")
         if len(data) > self._left:
             return _wrong(where, f"makes the registry longer than {MOST_BYTES} bytes", "take something out")
         self._left -= len(data)
@@ -158,6 +160,13 @@ def _enter(top: str, below: tuple[str, ...]) -> int:
     return fd
 
 
+def _bytes(fd: int, most: int) -> bytes | None:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        return None
+    with os.fdopen(fd, "rb", closefd=False) as opened:
+        return opened.read(most)
+
+
 def _read(data: bytes, where: str, folder: str, origin: Origin) -> Read:
     try:
         document = read_yaml(data, where)
@@ -165,7 +174,7 @@ def _read(data: bytes, where: str, folder: str, origin: Origin) -> Read:
         said = str(error).removeprefix(f"{where}, line ")
         line, _, what = said.partition(": ")
         return _wrong(where, what, "write plain YAML: one document, each key once", int(line))
-    return items_of(document.value, Source(where, FOLDERS[folder], origin, document.lines))
+    return items_of(document.value, document.lines, document.bare, Source(where, FOLDERS[folder], origin))
 
 
 def _wrong(where: str, message: str, fix: str, line: int = 0) -> Read:

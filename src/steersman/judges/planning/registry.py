@@ -159,10 +159,8 @@ def _fields(old: Content | None, new: Content | None) -> tuple[tuple[str, str, s
     if old is None or new is None:
         return ()
     was, now = _flat(plain(old)), _flat(plain(new))
-    paths = [*was, *(path for path in now if path not in was)]
-    return tuple(
-        (path, was.get(path, ""), now.get(path, "")) for path in paths if was.get(path) != now.get(path)
-    )
+    paths = sorted({*was, *now})
+    return tuple((at, was.get(at, ""), now.get(at, "")) for at in paths if was.get(at) != now.get(at))
 
 
 def _flat(value: Any, path: str = "") -> dict[str, str]:

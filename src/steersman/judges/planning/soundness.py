@@ -98,12 +98,12 @@ def _own(registry: Registry, content: Content) -> Iterator[Finding]:
     match content:
         case Workflow():
             yield from _workflow(registry, content)
-        case AgentProfile():
-            pass
         case CommandSpec():
             yield from _command(content)
         case Rule():
             yield from _rule(registry, content)
+        case _:
+            pass  # an agent names nothing that could be missing
 
 
 def _superseded(

@@ -1,0 +1,95 @@
+"""The built-in registry, bundles with a few facts, and rules of one line."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from intents import PLAIN, content, put
+
+from steersman.adapters.registry_files import FileRegistries
+from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, Memory, MemoryPack
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
+from steersman.judges.planning.intent import effective
+from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rules import adjudicate
+
+BUILT_IN = FileRegistries(Path("nowhere"), Path("nowhere")).built_in().registry
+
+
+def bundle(
+    *facts: str, policy: ExecutionPolicy = PRESETS["interactive"], complete: bool = True, memories: int = 1
+) -> ContextBundle:
+    """What is known: facts as `kind/name`, that many memories, one policy."""
+    pairs = [fact.split("/", 1) for fact in facts]
+    bounds = Bounds(
+        files_seen=3,
+        files_read=3,
+        bytes_read=9,
+        skipped=0,
+        complete=complete,
+        stopped_by="" if complete else "too many files",
+    )
+    kept = tuple(
+        Memory(
+            id=f"mem_{n:012x}",
+            scope="project",
+            text=f"lesson {n}",
+            tags=("lesson",),
+            created_at="2026-01-25T09:30:00Z",
+        )
+        for n in range(memories)
+    )
+    found: Any = tuple(Fact(kind=kind, name=name, evidence=("ev0123456789ab",)) for kind, name in pairs)
+    return ContextBundle(
+        memory=MemoryPack(project_id="shop", query="login", scopes=("project",), threshold=1, memories=kept),
+        facts=FactPack(project_id="shop", fingerprint="f" * 64, facts=found, evidence=(), bounds=bounds),
+        policy=policy,
+        evidence_refs=tuple(sorted([*(f"fact://{f}" for f in facts), *(f"memory://{m.id}" for m in kept)])),
+    )
+
+
+def intent_of(*commands: str, registry: Registry = BUILT_IN, **changes: Any) -> ExecutionIntent:
+    """An intent that plans these commands as the registry has them; `risk__requires_review=[]` changes a field."""
+    raw: Any = put(PLAIN, "planned_commands", [planned(c, registry) for c in commands])
+    for path, value in changes.items():
+        raw = put(raw, path.replace("__", "."), value)
+    return msgspec.convert(raw, ExecutionIntent)
+
+
+def planned(id_: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
+    spec: Any = registry.get("command", id_)
+    return {
+        "command_id": id_,
+        "intent": "because",
+        "effects": list(spec.effects) if spec else ["read"],
+        "risk_level": spec.risk_level if spec else "low",
+        "evidence_refs": ["doc://why"],
+    }
+
+
+def rule(id_: str, when: str = "true", **fields: Any) -> Any:
+    """A rule about everything that warns, unless it says otherwise."""
+    decision = fields.pop("decision", "warn")
+    then = {"decision": decision, "reason": f"{id_} says so", **fields.pop("then", {})}
+    if decision == "require_review":
+        then.setdefault("review", ["security"])
+    return content(
+        "rule",
+        id_,
+        **{
+            "severity": "warn",
+            "scope": {"risks": ["low", "medium", "high", "critical"]},
+            "when": when,
+            "then": then,
+            "evidence_required": ["intent"],
+            **fields,
+        },
+    ).content
+
+
+def decide(intent: ExecutionIntent, known: ContextBundle, *rules: Any, registry: Registry = BUILT_IN) -> Any:
+    """The decision about every planned command, by these rules or by all of the registry."""
+    book = compile_rules(rules or registry.all_usable("rule"))
+    return adjudicate(intent, registry, known, book, effective(intent, known.policy))

@@ -1,0 +1,320 @@
+"""The registry as a value: digests, pins, drift, differences, soundness, and what is kept of it."""
+
+import msgspec
+import pytest
+from contexts import BUILT_IN, rule
+from intents import content, phase
+
+from steersman.contracts.planning.content import Snapshot
+from steersman.judges.planning.archive import archived, unarchived
+from steersman.judges.planning.items import Source, items_of
+from steersman.judges.planning.registry import Item, Registry, differences, kind_of, pin, pins
+from steersman.judges.planning.soundness import cycle, identity, problems
+from steersman.kernel.canonical import canonical, digest_of
+
+EDIT = content("command", "cmd_edit", effects=["write"], risk_level="medium", phases=["implementation"])
+READ = content("command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"])
+CODER = content("agent", "agent_coder", role="coder", phases=["implementation"], capabilities=["writes"])
+FIX = content("workflow", "wf_fix", phases=[phase("implementation", "coder", commands=["cmd_edit"])])
+SMALL = Registry((EDIT, READ, CODER, FIX))
+
+
+def other(item, origin="built-in", **fields):
+    return item._replace(content=msgspec.structs.replace(item.content, **fields), origin=origin)
+
+
+def told(*items):
+    return [(p.field, p.message) for p in problems(Registry(items))]
+
+
+# ── digests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_snapshot():
+    """A snapshot lists everything that holds, sorted by kind and id, each with the digest of its canonical bytes."""
+    snapshot = SMALL.snapshot()
+    assert [(e.kind, e.id) for e in snapshot.entries] == [
+        ("agent", "agent_coder"),
+        ("command", "cmd_edit"),
+        ("command", "cmd_read"),
+        ("workflow", "wf_fix"),
+    ]
+    assert snapshot.entries[1].digest == digest_of(EDIT.content)
+    assert snapshot.digest == digest_of(list(snapshot.entries)) == SMALL.digest
+    assert msgspec.json.decode(canonical(snapshot), type=Snapshot) == snapshot
+
+
+def test_order_and_defaults_do_not_matter():
+    """The digest depends on what the content says, not on the order of files or on which defaults are written out."""
+    assert Registry(tuple(reversed(SMALL.items))).digest == SMALL.digest
+    spelled = content(
+        "command", "cmd_read", effects=["read"], risk_level="low", phases=["analysis"], minutes=5
+    )
+    assert Registry((EDIT, spelled, CODER, FIX)).digest == SMALL.digest
+
+
+def test_any_change_changes_the_digest():
+    """One word in one field, a status or an origin gives another digest."""
+    for changed in (other(READ, title="x"), other(READ, status="frozen"), other(READ, origin="project")):
+        assert Registry((EDIT, changed, CODER, FIX)).digest != SMALL.digest
+
+
+def test_usable():
+    """Active and frozen content can be planned with, draft and deprecated cannot."""
+    for status, usable in (("active", True), ("frozen", True), ("draft", False), ("deprecated", False)):
+        registry = Registry((other(READ, status=status),))
+        assert (registry.usable("command", "cmd_read") is not None) == usable
+        assert len(registry.all_usable("command")) == usable
+        assert registry.get("command", "cmd_read") is not None
+    assert SMALL.usable("command", "cmd_none") is None
+
+
+def test_the_project_replaces():
+    """Of two with one id the later holds."""
+    registry = Registry((READ, other(READ, version="1.1.0", origin="project")))
+    assert registry.entries["command", "cmd_read"].version == "1.1.0"
+    assert registry.entries["command", "cmd_read"].origin == "project"
+
+
+# ── pins ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_references():
+    """A name is usable, missing, inactive, not pinned, or has drifted from its pin in version or content."""
+    entry = SMALL.entries["command", "cmd_read"]
+    fixed = pins([pin(entry), "doc://else", "registry://command/cmd_read"])
+    assert fixed == {("command", "cmd_read"): ("1.0.0", entry.digest[:12])}
+    held = SMALL.reference("command", "cmd_read", fixed)
+    assert (held.found, held.version, held.digest) == ("usable", "1.0.0", entry.digest)
+    assert held.pinned == f"1.0.0#{entry.digest[:12]}"
+    assert SMALL.reference("command", "cmd_none", fixed).found == "missing"
+    assert SMALL.reference("command", "cmd_edit", fixed).found == "unpinned"
+    for changed, found in (
+        (other(READ, title="x"), "drifted"),
+        (other(READ, version="1.0.1"), "drifted"),
+        (other(READ, status="deprecated"), "inactive"),
+    ):
+        assert Registry((changed,)).reference("command", "cmd_read", fixed).found == found
+
+
+def test_two_pins_that_differ():
+    """An id with two pins that differ fits nothing; the same pin twice is one."""
+    entry = SMALL.entries["command", "cmd_read"]
+    stale = f"registry://command/cmd_read@0.9.0#{'0' * 12}"
+    for refs in ([pin(entry), stale], [stale, pin(entry)], [stale, stale, pin(entry)]):
+        assert SMALL.reference("command", "cmd_read", pins(refs)).found == "drifted"
+    twice = SMALL.reference("command", "cmd_read", pins([pin(entry), pin(entry)]))
+    assert (twice.found, twice.pinned[:6]) == ("usable", "1.0.0#")
+
+
+# ── differences ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_differences():
+    """What came, went and changed is told, down to the fields."""
+    new = Registry(
+        (other(EDIT, effects=("write", "network"), rollback="git"), CODER, FIX, other(FIX, id="wf_new"))
+    )
+    found = differences(SMALL, new)
+    assert [(d.kind, d.id, d.old is None, d.new is None) for d in found] == [
+        ("command", "cmd_edit", False, False),
+        ("command", "cmd_read", False, True),
+        ("workflow", "wf_new", True, False),
+    ]
+    assert found[0].fields == (("effects[1]", "", "network"), ("rollback", "", "git"))
+    assert differences(SMALL, SMALL) == ()
+
+
+def test_kept():
+    """A registry is read back from its bytes, and bytes that were changed give none."""
+    data = archived(BUILT_IN)
+    back = unarchived(data, BUILT_IN.digest)
+    assert back is not None
+    assert differences(BUILT_IN, back) == ()
+    for broken in (
+        data.replace(b"Read source", b"Reed source"),
+        data[:-1],
+        b"[" * 5000,
+        b'[{"kind":"x"}]',
+        b"",
+    ):
+        assert unarchived(broken, BUILT_IN.digest) is None
+
+
+# ── soundness ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_built_in_set_is_sound():
+    """Nothing is wrong with what comes with steersman, and there is enough of it."""
+    assert problems(BUILT_IN) == ()
+    counts = {kind: len(held) for kind, held in BUILT_IN.held.items()}
+    assert counts["workflow"] >= 6
+    assert counts["agent"] >= 8
+    assert counts["command"] >= 20
+    assert counts["rule"] >= 12
+
+
+def test_every_built_in_command_is_used():
+    """A command that no workflow knows would never be planned."""
+    used = {c for w in BUILT_IN.held["workflow"].values() for p in w.content.phases for c in p.commands}
+    assert {*BUILT_IN.held["command"]} == used
+
+
+def test_duplicates():
+    """The same id twice from one side is told with both places; of another kind it is another thing."""
+    again = READ._replace(file="b.yaml", lines={("id",): 7})
+    first = READ._replace(file="a.yaml")
+    (problem,) = identity(Registry((first, again)))
+    assert (problem.field, problem.line) == ("b.yaml: cmd_read.id", 7)
+    assert "a.yaml" in problem.message
+    assert identity(Registry((READ, content("rule", "cmd_read", **msgspec.to_builtins(rule("rule_x")) | {"id": "cmd_read"})))) == ()  # fmt: skip
+
+
+def lineage(*supersedes):
+    return msgspec.structs.replace(READ.content.lineage, supersedes=supersedes)
+
+
+@pytest.mark.parametrize(
+    ("version", "supersedes", "fields"),
+    [
+        ("1.0.1", ("cmd_read@1.0.0",), []),
+        ("1.0.0", ("cmd_read@1.0.0",), ["version", "lineage.supersedes[0]"]),
+        ("0.9.9", (), ["version", "lineage.supersedes"]),
+        ("1.10.0", (), ["lineage.supersedes"]),
+        ("1.10.0", ("cmd_read@0.9.0",), ["lineage.supersedes"]),
+    ],
+)
+def test_replacing(version, supersedes, fields):
+    """A project replaces a built-in piece of content with a higher version, and says so."""
+    mine = other(READ, origin="project", version=version, lineage=lineage(*supersedes))
+    assert [field for field, _ in told(READ, mine)] == [f": cmd_read.{f}" for f in fields]
+
+
+def test_chains():
+    """Who replaces others leads forward: not beside what it replaces, and not in a circle."""
+    new = other(READ, id="cmd_new", lineage=lineage("cmd_read@1.0.0", "cmd_gone@1.0.0"))
+    assert told(READ, new) == [(": cmd_new.lineage.supersedes[0]", "cmd_read is replaced and still active")]
+    assert told(other(READ, status="deprecated"), new) == []
+    back = other(READ, status="deprecated", lineage=lineage("cmd_new@1.0.0"))
+    assert told(back, new) == [
+        (": cmd_new.lineage.supersedes", "leads in a circle: cmd_new → cmd_read → cmd_new")
+    ]
+
+
+WRONG = {
+    "phases[0].commands[0]": (phase("implementation", "coder", commands=["cmd_none"]), "there is no command"),
+    "phases[0].commands[1]": (
+        phase("implementation", "coder", commands=["cmd_edit", "cmd_read"]),
+        "cmd_read does not belong to implementation",
+    ),
+    "phases[0].role": (phase("implementation", "poet"), "no agent has the role poet"),
+    "phases[0].after[0]": (phase("implementation", "coder", after=["design"]), "no phase design"),
+    "phases[0].fallback": (phase("implementation", "coder", fallback="operations"), "no phase operations"),
+}
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_workflow(field):
+    """Names in a workflow lead somewhere."""
+    wrong, message = WRONG[field]
+    found = told(EDIT, READ, CODER, content("workflow", "wf_fix", phases=[wrong]))
+    assert [(f, message in m) for f, m in found] == [(f": wf_fix.{field}", True)]
+    assert told(*SMALL.items) == []
+
+
+def test_inactive_command_in_a_workflow():
+    """A workflow does not offer what nobody may plan."""
+    assert told(other(EDIT, status="draft"), READ, CODER, FIX) == [
+        (": wf_fix.phases[0].commands[0]", "cmd_edit is draft")
+    ]
+
+
+def test_phases_in_a_circle():
+    """A workflow whose phases wait for each other is told with the way around; a fallback counts as a way."""
+    round_ = [
+        phase("analysis", "coder", after=["review"]),
+        phase("implementation", "coder", after=["analysis"]),
+        phase("review", "coder", after=["implementation"]),
+    ]
+    assert told(CODER, content("workflow", "wf_round", phases=round_)) == [
+        (": wf_round.phases", "lead in a circle: analysis → implementation → review → analysis")
+    ]
+    back = [phase("analysis", "coder"), phase("review", "coder", after=["analysis"], fallback="analysis")]
+    assert "analysis → review → analysis" in told(CODER, content("workflow", "wf_back", phases=back))[0][1]
+    itself = [phase("analysis", "coder", after=["analysis"])]
+    assert "analysis → analysis" in told(CODER, content("workflow", "wf_self", phases=itself))[0][1]
+    twice = [phase("analysis", "coder"), phase("analysis", "coder")]
+    assert told(CODER, content("workflow", "wf_twice", phases=twice)) == [
+        (": wf_twice.phases[1].phase", "analysis is there twice")
+    ]
+
+
+def test_cycle():
+    """The way around is found in any graph, and a graph without one has none."""
+    assert cycle({"a": ["b"], "b": ["c"], "c": []}) == ()
+    assert cycle({"a": ["b", "c"], "b": ["c"], "c": ["d"], "d": ["b"]}) == ("b", "c", "d", "b")
+    assert cycle({"a": ["gone"]}) == ()
+    many = {str(n): [str(n + 1)] for n in range(5000)}
+    assert cycle(many) == ()
+    assert len(cycle({**many, "5000": ["0"]})) == 5002
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"fact": "weather"}, "fact"),
+        ({"evidence": ("ci", "weather")}, "evidence[1]"),
+        ({"destructive": True, "effects": ("read",)}, "effects"),
+    ],
+)
+def test_command(fields, field):
+    """A command names kinds of facts that there are, and does not destroy by reading."""
+    assert [f for f, _ in told(other(READ, **fields))] == [f": cmd_read.{field}"]
+
+
+def test_rules_are_typed_as_they_enter():
+    """A rule that does not compile, or whose scope leads nowhere, is a problem of the registry."""
+    lost = rule("rule_lost", "command.idd == ''", scope={"commands": ["cmd_none", "cmd_read"]})
+    assert [f for f, _ in told(READ, Item(lost, "project"))] == [
+        ": rule_lost.scope.commands[0]",
+        ": rule_lost.when",
+    ]
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LINES = {(0,): 1, (0, "id"): 1, (1,): 5, (1, "title"): 6, (2,): 9}
+BARE = frozenset({("minutes",), (0, "minutes"), (1, "minutes")})
+
+
+def read(value, kind="command", lines=LINES):
+    many = isinstance(value, list)
+    bare = {path for path in BARE if (len(path) == 2) == many and (not many or len(value) == 2)}
+    return items_of(value, lines if many else {("id",): 1}, bare, Source("c.yaml", kind, "project"))
+
+
+def test_one_or_many():
+    """A file holds one piece of content or a list; numbers and yes or no are read by the schema."""
+    plain = msgspec.to_builtins(READ.content) | {"minutes": "7"}
+    (item,), wrong = read(plain)
+    assert (item.content.minutes, item.origin, item.file, wrong) == (7, "project", "c.yaml", ())
+    assert kind_of(item.content) == "command"
+    items, wrong = read([plain, plain | {"id": "cmd_more", "title": "x"}])
+    assert ([i.content.id for i in items], wrong) == (["cmd_read", "cmd_more"], ())
+    assert (items[1].content.minutes, items[1].lines[("title",)]) == (7, 6)
+    assert read([]) == ((), ())
+
+
+def test_all_problems_of_a_file():
+    """Everything that is wrong is told with file, line, id and field; what is whole is kept."""
+    plain = msgspec.to_builtins(READ.content)
+    items, wrong = read([plain, plain | {"title": "", "colour": "red", "risk_level": "some"}, "what"])
+    assert [i.content.id for i in items] == ["cmd_read"]
+    assert {(p.field, p.line) for p in wrong} == {
+        ("c.yaml: cmd_read.title", 6),
+        ("c.yaml: cmd_read.colour", 5),
+        ("c.yaml: cmd_read.risk_level", 5),
+        ("c.yaml: [2].document", 9),
+    }
+    _, wrong = read("what", "rule")
+    assert [(p.field, p.line) for p in wrong] == [("c.yaml: document", 0)]

@@ -1,0 +1,621 @@
+"""Rules: typed when they are read, asked one by one, weighed in a stated order (001 §4)."""
+
+import sys
+from itertools import combinations
+
+import msgspec
+import pytest
+from contexts import BUILT_IN, bundle, decide, intent_of, rule
+from hypothesis import given
+from hypothesis import strategies as st
+from intents import content
+
+from steersman.contracts.planning.decisions import RuleDecision
+from steersman.contracts.planning.policy import PRESETS
+from steersman.errors import UserError
+from steersman.judges.planning import cel
+from steersman.judges.planning.environment import VARIABLES
+from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rules import weigh
+
+READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")
+
+
+def faults(when):
+    found = cel.compiled(when)
+    return [fault.message for fault in found] if isinstance(found, tuple) else []
+
+
+# ── typed ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "true",
+        'command.id == "cmd_lint"',
+        '"write" in command.effects && !command.destructive',
+        "intent.files.exists(f, f.endsWith('.sql'))",
+        "facts.names['language'].exists_one(l, l == 'python')",
+        "size(intent.areas.filter(a, a == 'infra')) > 0",
+        r"command.id.matches(r'^cmd_\w+$') // a raw text, and this",
+        "command.risk in (['high'])",
+        "has(facts.names.ci)",
+        """command.id == '"' || command.id == "'" """,
+    ],
+)
+def test_typed(when):
+    """What rules are written in compiles."""
+    assert faults(when) == []
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("comand.id == 'x'", "undeclared reference to 'comand"),
+        ("command.id == 3", "found no matching overload"),
+        ("command.id", "says string, not yes or no"),
+        ("[1, 'a'][0]", "says dyn, not yes or no"),
+        ("1 ==", "Syntax error"),
+        ("", "Syntax error"),
+        ("dyn(1) == 1", "dyn() is not a function of rules"),
+        ("intent.files.map(f, f) == []", "map() is not a function of rules"),
+        ("{'a': 1} == {'a': 1}", "{ has no place in a rule"),
+        ("b'a' == b'a'", "b' has no place in a rule"),
+        ("'''a''' == 'a'", "''' has no place in a rule"),
+        ("command.`id` == ''", "` has no place in a rule"),
+        ("true" + " || true" * 400, "longer than 2000"),
+        ("(" * 60 + "true" + ")" * 60, "nested too deep"),
+        ("intent.id == '\ud800'", "not text that can be read"),
+        ("'a'" + " + 'a'" * 21 + " == 'b'", "21 sums"),
+        (" && ".join(["intent.files.all(f, f != '')"] * 7), "7 loops"),
+        (
+            "intent.files.all(a, intent.files . // so\n exists (b, intent.files.all(c, a + b != c)))",
+            "nested 3 deep",
+        ),
+        (")", "Syntax error"),
+    ],
+)
+def test_refused(when, said):
+    """What is not typed, not yes or no, or could grow beyond bounds is refused as it is read."""
+    assert any(said in message for message in faults(when)), faults(when)
+
+
+def test_a_near_name_is_told():
+    """An unknown variable is answered with the one that was meant, or with where they are listed."""
+    near, far = cel.compiled("comand.id == ''"), cel.compiled("zzz == ''")
+    assert [f.fix for f in near] == ["did you mean command.id?"]
+    assert [f.fix for f in far] == ["`steersman registry variables` lists what there is"]
+
+
+def test_all_faults_at_once():
+    """A condition tells everything that is wrong with it, and so does a rule."""
+    assert len(faults("comand.id == '' && dyn(1) == 1 && intent.idd == ''")) == 3
+    broken = rule(
+        "rule_broken",
+        "command.id == 3 && 'ci' in facts.kinds",
+        scope={},
+        decision="require_review",
+        then={"review": []},
+        evidence_required=["weather", "intent"],
+    )
+    assert [p.field for p in compile_rules([broken]).problems] == [
+        "rule_broken.when",
+        "rule_broken.scope",
+        "rule_broken.evidence_required[0]",
+        "rule_broken.evidence_required",
+        "rule_broken.then.review",
+    ]
+
+
+def test_without_the_library(monkeypatch):
+    """Where the library is missing, the error says what to install."""
+    cel._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "cel_expr_python", None)
+    with pytest.raises(UserError, match=r'pip install "steersman\[plan\]"'):
+        cel.compiled("true")
+
+
+def test_every_variable_has_a_value():
+    """Each declared variable can be asked for and has the declared type for every built-in command."""
+    shown = {
+        "string": "{} == {}",
+        "bool": "{} == {}",
+        "int": "{} >= {}",
+        "list(string)": "{}.all(x, x in {})",
+        "map(string, list(string))": "size({}) >= size({})",
+    }
+    rules = [
+        rule(f"rule_{n}", shown[v.shape].format(v.name, v.name), evidence_required=["known:ci"])
+        for n, v in enumerate(VARIABLES)
+    ]
+    commands = [c.id for c in BUILT_IN.all_usable("command")]
+    for decision in decide(intent_of(*commands), bundle(*READY), *rules):
+        assert [r.rule_id for r in decision.rules if r.outcome != "fired"] == []
+
+
+# ── asked ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def one(intent, known, *rules, **more):
+    (decision,) = decide(intent, known, *rules, **more)
+    return decision
+
+
+def test_scope():
+    """A rule looks at commands, effects, risks and phases; what it leaves empty leaves nothing out."""
+    rules = [
+        rule("rule_id", scope={"commands": ["cmd_lint"]}),
+        rule("rule_effect", scope={"effects": ["read", "deploy"]}),
+        rule("rule_risk", scope={"risks": ["low"]}),
+        rule("rule_phase", scope={"phases": ["validation"]}),
+        rule("rule_both", scope={"effects": ["read"], "risks": ["high"]}),
+    ]
+    asked = {
+        d.command_id: [r.rule_id for r in d.rules]
+        for d in decide(intent_of("cmd_lint", "cmd_edit_files", "cmd_publish_package"), bundle(), *rules)
+    }
+    assert asked == {
+        "cmd_lint": ["rule_effect", "rule_id", "rule_risk"],
+        "cmd_edit_files": ["rule_effect"],
+        "cmd_publish_package": ["rule_effect"],
+    }
+
+
+def test_phases_are_the_selected_ones():
+    """A command is in the phases that it has and the intent wants; where none is wanted, in all of its own."""
+    only = rule("rule_x", "command.phases == ['implementation']")
+    wide = rule("rule_x", "command.phases == ['implementation', 'validation']")
+    both = [{"workflow_id": "wf_bug_fix", "phases": ["implementation", "validation"]}]
+    other = [{"workflow_id": "wf_bug_fix", "phases": ["review"]}]
+    assert one(intent_of("cmd_lint"), bundle(), only).decision == "warn"
+    assert one(intent_of("cmd_lint", selected_workflows=both), bundle(), wide).decision == "warn"
+    assert one(intent_of("cmd_lint", selected_workflows=other), bundle(), wide).decision == "warn"
+
+
+def test_nothing_is_talked_down():
+    """The registry's effects and risk hold together with the intent's, the graver one and all of them."""
+    low = {"planned_commands__0__effects": ["network"], "planned_commands__0__risk_level": "low"}
+    told = rule(
+        "rule_x",
+        "command.understated && command.risk == 'high' && command.effects == ['write', 'network']",
+    )
+    assert one(intent_of("cmd_delete_files", **low), bundle(), told).decision == "warn"
+    more = {"planned_commands__0__risk_level": "critical"}
+    graver = rule("rule_x", "!command.understated && command.risk == 'critical'")
+    assert one(intent_of("cmd_delete_files", **more), bundle(), graver).decision == "warn"
+
+
+def test_silence():
+    """Where no rule fires, the command is allowed, and the decision says how many were asked."""
+    decision = one(intent_of("cmd_lint"), bundle(), rule("rule_a", "false"), rule("rule_b", "false"))
+    assert (decision.decision, decision.severity, decision.hard) == ("allow", "info", False)
+    assert decision.reason == "no rule objects, of 2 that were asked"
+    assert [(r.rule_id, r.outcome) for r in decision.rules] == [("rule_a", "silent"), ("rule_b", "silent")]
+    assert decision.evidence_used == (
+        "doc://why",
+        f"registry://command/cmd_lint@1.0.0#{BUILT_IN.entries['command', 'cmd_lint'].digest[:12]}",
+    )
+
+
+def test_each_decision_is_explained():
+    """A decision has the rule's version, the evidence it went by, its reason, changes and reviews."""
+    told = rule(
+        "rule_x",
+        "'ci' in facts.kinds",
+        decision="require_review",
+        then={"required_changes": ["do that"], "review": ["security", "data"]},
+        evidence_required=["ci", "policy", "memory", "doc://why", "known:database", "registry"],
+    )
+    decision = one(intent_of("cmd_lint", evidence_refs=["doc://why"]), bundle(*READY), told)
+    (said,) = decision.rules
+    assert (said.rule_version, said.outcome, said.reason) == ("1.0.0", "fired", "rule_x says so")
+    assert said.evidence_used == (
+        "rule://rule_x@1.0.0",
+        "fact://ci/github",
+        "doc://policy/policy_interactive",
+        "memory://mem_000000000000",
+        "doc://why",
+        "doc://scan/ffffffffffff",
+    )
+    assert set(said.evidence_used) < set(decision.evidence_used)
+    assert decision.reason == "rule_x (warn, require_review): rule_x says so"
+    assert (decision.required_changes, decision.review) == (("do that",), ("data", "security"))
+
+
+def test_the_order_is_the_intents():
+    """One decision for each planned command, in the intent's order; the same inputs give the same bytes."""
+    intent = intent_of("cmd_lint", "cmd_build", "cmd_lint")
+    first = decide(intent, bundle(*READY))
+    assert [d.command_id for d in first] == ["cmd_lint", "cmd_build", "cmd_lint"]
+    assert len({d.decision_id for d in first}) == 3
+    assert msgspec.json.encode(decide(intent, bundle(*READY))) == msgspec.json.encode(first)
+
+
+def test_an_unknown_command():
+    """A command that the registry does not have, or that is not active, can be decided by nobody."""
+    decision = one(intent_of("cmd_nowhere"), bundle())
+    assert (decision.decision, decision.undecidable, decision.rules) == ("deny", True, ())
+
+
+# ── undecidable ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("1 / size(intent.modules) == 1", "divide by zero"),
+        ("intent.files[7] == ''", "index=7"),
+        ("facts.names['weather'] == []", "Key not found"),
+        ("command.id.matches('(')", "regular expression"),
+    ],
+)
+def test_an_error_is_undecidable(when, said):
+    """A rule that fails is told as one that cannot be decided, with the reason; its silence is not an answer."""
+    broken = rule("rule_x", when, decision="deny", evidence_required=["known:ci"])
+    decision = one(intent_of("cmd_lint"), bundle(*READY), broken, rule("rule_y"))
+    assert (decision.undecidable, decision.decision, decision.hard) == (True, "warn", False)
+    (undecided,) = [r for r in decision.rules if r.outcome == "undecidable"]
+    assert said in undecided.reason
+    assert said in decision.reason
+
+
+def test_loops_are_bounded():
+    """A rule that would turn more often than the library lets it is undecidable, and soon."""
+    many = [f"f{n}" for n in range(200)]
+    decision = one(
+        intent_of("cmd_lint", scope__targets__files=many),
+        bundle(),
+        rule("rule_x", "intent.files.all(a, intent.files.all(b, a + b != ''))"),
+    )
+    assert decision.undecidable
+    assert "Iteration budget exceeded" in decision.reason
+
+
+def test_a_rule_with_a_fault():
+    """A rule that does not compile makes every command in its scope undecidable."""
+    decision = one(intent_of("cmd_lint"), bundle(), rule("rule_x", "command.idd == ''"))
+    assert decision.undecidable
+    assert "undeclared reference" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("required", "facts", "complete", "outcome"),
+    [
+        ("ci", ["ci/github"], True, "fired"),
+        ("ci", ["ci/github"], False, "fired"),
+        ("ci", [], True, "undecidable"),
+        ("known:ci", [], True, "silent"),
+        ("known:ci", [], False, "undecidable"),
+        ("known:ci", ["ci/github"], False, "fired"),
+    ],
+)
+def test_required_evidence(required, facts, complete, outcome):
+    """A kind of fact has to be there; `known:` is content with knowing that there is none, by a complete scan."""
+    asked = rule("rule_x", "'ci' in facts.kinds", evidence_required=[required])
+    decision = one(intent_of("cmd_lint"), bundle(*facts, complete=complete), asked)
+    assert [r.outcome for r in decision.rules] == [outcome]
+    assert ("cannot be decided without" in decision.reason) == (outcome == "undecidable")
+
+
+def test_evidence_that_is_not_needed():
+    """A rule whose evidence is lacking is asked without the facts: where it knows anyway, it answers."""
+    asked = rule("rule_x", "'ci' in facts.kinds && command.destructive", evidence_required=["ci"])
+    assert [
+        d.rules[0].outcome for d in decide(intent_of("cmd_lint", "cmd_delete_files"), bundle(), asked)
+    ] == [
+        "silent",
+        "undecidable",
+    ]
+
+
+def test_a_reference_that_is_required():
+    """A required reference has to be cited by the intent or be in the context."""
+    asked = rule("rule_x", evidence_required=["doc://guide"])
+    assert one(intent_of("cmd_lint"), bundle(), asked).decision == "warn"  # its condition needs no fact
+    facts = rule("rule_x", "facts.complete", evidence_required=["doc://guide", "known:ci"])
+    assert one(intent_of("cmd_lint"), bundle(), facts).undecidable
+    assert not one(intent_of("cmd_lint", evidence_refs=["doc://guide"]), bundle(), facts).undecidable
+
+
+# ── weighed ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ORDER = ("allow", "warn", "require_review", "deny")
+SEVERITY = ("info", "warn", "error", "block")
+
+
+@pytest.mark.parametrize("severity", SEVERITY)
+@pytest.mark.parametrize(("milder", "stricter"), list(combinations(ORDER, 2)))
+def test_equal_severity(severity, milder, stricter):
+    """At equal severity the stricter decision holds; a deny and an allow at `block` cannot be weighed."""
+    ruling = weigh(
+        (
+            rule("rule_a", severity=severity, decision=milder),
+            rule("rule_b", severity=severity, decision=stricter),
+        )
+    )
+    assert (ruling.decision, ruling.severity) == (stricter, severity)
+    assert [r.id for r in ruling.winners] == ["rule_b"]
+    torn = severity == "block" and (milder, stricter) == ("allow", "deny")
+    assert bool(ruling.conflict) == torn
+
+
+@pytest.mark.parametrize("graver", range(1, 4))
+@pytest.mark.parametrize("decision", ORDER)
+@pytest.mark.parametrize("other", ORDER)
+def test_graver_severity(graver, decision, other):
+    """The graver severity holds, whatever the others decide."""
+    fired = (
+        rule("rule_a", severity=SEVERITY[graver], decision=decision),
+        rule("rule_b", severity=SEVERITY[graver - 1], decision=other),
+    )
+    ruling = weigh(fired)
+    assert (ruling.decision, ruling.severity, ruling.conflict) == (decision, SEVERITY[graver], "")
+
+
+def test_what_is_outweighed_is_told():
+    """The reason names the rules that hold, and those that they outweigh."""
+    decision = one(
+        intent_of("cmd_lint"),
+        bundle(),
+        rule("rule_a", severity="error", decision="allow"),
+        rule("rule_b", decision="deny"),
+    )
+    assert (decision.decision, decision.hard) == ("allow", False)
+    assert decision.reason == "rule_a (error, allow): rule_a says so; outweighs rule_b (warn, deny)"
+
+
+def test_a_conflict():
+    """Deny against allow at severity block is told as a conflict, with both names."""
+    decision = one(
+        intent_of("cmd_lint"),
+        bundle(),
+        rule("rule_no", severity="block", decision="deny"),
+        rule("rule_yes", severity="block", decision="allow"),
+    )
+    assert decision.conflict == "rule_no against rule_yes: deny and allow, both at severity block"
+    assert (decision.decision, decision.hard) == ("deny", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "severity", "hard"),
+    [
+        ("cmd_lint", "error", False),
+        ("cmd_edit_files", "warn", False),
+        ("cmd_lint", "block", True),
+        ("cmd_delete_files", "info", True),
+        ("cmd_deploy_production", "warn", True),
+    ],
+)
+def test_hard_and_soft(command, severity, hard):
+    """A deny is hard at severity block, and on a command of high or critical risk."""
+    assert one(intent_of(command), bundle(), rule("rule_x", severity=severity, decision="deny")).hard == hard
+
+
+# ── the built-in rules ──────────────────────────────────────────────────────────────────────────────────────────────
+
+REVIEWED = {"risk__requires_review": ["release", "security"]}
+SEMI = PRESETS["semi_auto"]
+DOCS = {"scope__targets__areas": ["docs"]}
+INFRA = {"scope__targets__areas": ["infra"], "risk__requires_review": ["security"]}
+RELEASE = {"selected_workflows": [{"workflow_id": "wf_release", "phases": ["validation", "release"]}]}
+
+
+def case(command, facts=READY, policy=PRESETS["interactive"], beside=(), **changes):
+    return intent_of(command, *beside, **changes), bundle(*facts, policy=policy)
+
+
+# rule: (where it fires, what it decides, the same with one thing changed, where it does not)
+SHOWN = {
+    "rule_production_needs_release_review": (
+        case("cmd_deploy_production", **RELEASE),
+        ("deny", True),
+        case("cmd_deploy_production", **RELEASE, **REVIEWED),
+    ),
+    "rule_deploy_is_reviewed": (
+        case("cmd_deploy_staging", **RELEASE),
+        ("require_review", False),
+        case("cmd_build", **RELEASE),
+    ),
+    "rule_release_needs_ci": (
+        case("cmd_deploy_staging", ("test_command/make",), **RELEASE),
+        ("deny", True),
+        case("cmd_deploy_staging", ("test_command/make", "ci/gitlab"), **RELEASE),
+    ),
+    "rule_production_after_staging": (
+        case("cmd_deploy_production", **REVIEWED),
+        ("require_review", False),
+        case("cmd_deploy_production", beside=["cmd_deploy_staging"], **REVIEWED),
+    ),
+    "rule_destructive_is_reviewed": (
+        case("cmd_delete_files"),
+        ("require_review", False),
+        case("cmd_edit_files"),
+    ),
+    "rule_delete_only_what_is_named": (
+        case("cmd_delete_files", scope__targets__files=[]),
+        ("deny", True),
+        case("cmd_delete_files", scope__targets__files=["old.py"]),
+    ),
+    "rule_writes_need_tests": (
+        case("cmd_edit_files", ("language/python",)),
+        ("require_review", False),
+        case("cmd_edit_files", ("language/python", "test_command/pytest")),
+    ),
+    "rule_writes_are_verified": (
+        case("cmd_edit_files"),
+        ("warn", False),
+        case("cmd_edit_files", beside=["cmd_lint"]),
+    ),
+    "rule_dependency_needs_lock_file": (
+        case("cmd_add_dependency", ("test_command/pytest",)),
+        ("require_review", False),
+        case("cmd_add_dependency", ("test_command/pytest", "lock_file/uv")),
+    ),
+    "rule_many_files": (
+        case("cmd_edit_files", budgets__max_files=101),
+        ("warn", False),
+        case("cmd_edit_files", budgets__max_files=100),
+    ),
+    "rule_owned_infrastructure": (
+        case("cmd_edit_files", (*READY, "ownership/CODEOWNERS"), **INFRA),
+        ("require_review", False),
+        case("cmd_edit_files", READY, **INFRA),
+    ),
+    "rule_migration_needs_data_review": (
+        case("cmd_generate_migration", (*READY, "database/postgres")),
+        ("require_review", False),
+        case("cmd_generate_migration", READY),
+    ),
+    "rule_backup_before_migration": (
+        case("cmd_apply_migration"),
+        ("deny", True),
+        case("cmd_apply_migration", beside=["cmd_back_up_database"]),
+    ),
+    "rule_no_data_beside_secrets": (
+        case("cmd_read_logs", (*READY, "secret_file/.env")),
+        ("deny", False),
+        case("cmd_read_logs", READY),
+    ),
+    "rule_network_in_validation": (
+        case("cmd_run_integration_tests"),
+        ("warn", False),
+        case("cmd_run_unit_tests"),
+    ),
+    "rule_security_is_reviewed": (
+        case("cmd_change_pipeline"),
+        ("require_review", False),
+        case("cmd_scan_secrets"),
+    ),
+    "rule_critical_needs_people": (
+        case("cmd_deploy_production", policy=SEMI, **REVIEWED),
+        ("deny", True),
+        case("cmd_deploy_production", **REVIEWED),
+    ),
+    "rule_high_risk_is_reviewed": (
+        case(
+            "cmd_publish_package", risk__requires_review=[], selected_workflows=RELEASE["selected_workflows"]
+        ),
+        ("deny", True),
+        case("cmd_publish_package", **REVIEWED),
+    ),
+    "rule_machine_written_intent": (
+        case("cmd_deploy_staging", audit__source="imported"),
+        ("deny", False),
+        case("cmd_deploy_staging", audit__source="imported", status="approved"),
+    ),
+    "rule_understated_command": (
+        case("cmd_edit_files", beside=["cmd_lint"], planned_commands__0__risk_level="low"),
+        ("warn", False),
+        case("cmd_edit_files", beside=["cmd_lint"]),
+    ),
+    "rule_reading_is_free": (case("cmd_read_code"), ("allow", False), case("cmd_read_logs")),
+}
+NO_WAY_BACK = content(
+    "command", "cmd_burn", effects=["write"], risk_level="low", phases=["implementation"], destructive=True
+)
+
+
+def outcomes(decision: RuleDecision):
+    return {said.rule_id: said.outcome for said in decision.rules}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_built_in_rule(name):
+    """Each built-in rule fires where it should, and with one thing changed it does not."""
+    (intent, known), (decision, hard), (other_intent, other_known) = SHOWN[name]
+    first = decide(intent, known)[0]
+    assert outcomes(first)[name] == "fired"
+    assert (first.decision, first.hard, first.undecidable) == (decision, hard, False), first.reason
+    assert outcomes(decide(other_intent, other_known)[0]).get(name) in (None, "silent")
+
+
+def test_destructive_needs_way_back():
+    """The one built-in rule that no built-in command breaks: a project's own command without a way back."""
+    from steersman.judges.planning.registry import Registry
+
+    name = "rule_destructive_needs_way_back"
+    burn = Registry((*BUILT_IN.items, NO_WAY_BACK))
+    decision = one(intent_of("cmd_burn", registry=burn), bundle(*READY), registry=burn)
+    assert (outcomes(decision)[name], decision.decision, decision.hard) == ("fired", "deny", True)
+    told = msgspec.structs.replace(NO_WAY_BACK.content, rollback="Light it again")
+    lit = Registry((*BUILT_IN.items, NO_WAY_BACK._replace(content=told)))
+    assert outcomes(one(intent_of("cmd_burn", registry=lit), bundle(*READY), registry=lit))[name] == "silent"
+
+
+def test_every_built_in_rule_is_shown():
+    """No built-in rule is left out of the cases above, and all of them compile."""
+    rules = BUILT_IN.all_usable("rule")
+    assert {r.id for r in rules} == {*SHOWN, "rule_destructive_needs_way_back"}
+    assert compile_rules(rules).problems == ()
+
+
+def test_docs_need_no_tests():
+    """A change to documentation alone is not held up by a project without tests."""
+    decision = one(intent_of("cmd_write_docs", **DOCS), bundle("language/python"))
+    assert outcomes(decision)["rule_writes_need_tests"] == "silent"
+
+
+# ── never a traceback ───────────────────────────────────────────────────────────────────────────────────────────────
+
+PIECES = st.sampled_from(
+    [
+        *(v.name for v in VARIABLES),
+        *sorted(cel.FUNCTIONS),
+        *(
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            ".",
+            ",",
+            "&&",
+            "||",
+            "!",
+            "==",
+            "!=",
+            "<",
+            "+",
+            "-",
+            "/",
+            "?",
+            ":",
+            "in",
+        ),
+        *(
+            "'a'",
+            '"',
+            "'",
+            "'''",
+            "b'",
+            "r'",
+            "1",
+            "1.5",
+            "0x1",
+            "true",
+            "null",
+            "x",
+            "//",
+            "\n",
+            "`",
+            "\x00",
+            "é",
+        ),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=25), st.text(max_size=20))
+def test_mutated_conditions(pieces, text):
+    """Whatever stands in a condition, it is refused with reasons or decides: fired, silent or undecidable."""
+    for when in (" ".join(pieces), "".join(pieces), text):
+        asked = rule("rule_x", "true")
+        asked = msgspec.structs.replace(asked, when=when, evidence_required=("known:ci",))
+        book = compile_rules([asked])
+        assert all(p.message for p in book.problems)
+        decision = one(intent_of("cmd_lint"), bundle(*READY), asked)
+        assert decision.rules[0].outcome in ("fired", "silent", "undecidable")
+        assert decision.undecidable or not book.problems
+        msgspec.convert(msgspec.to_builtins(decision), RuleDecision)
