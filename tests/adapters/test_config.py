@@ -151,6 +151,7 @@ PROBLEMS = {
     "check name": ('version = 1\n[checks]\n"a b" = ["x"]', 2, 'checks: "a b" does not match'),
     "setup": ('version = 1\n[worktree]\nsetup = ["uv sync"]', 3, "worktree.setup[0]: "),
     "setup blank": ('version = 1\n[worktree]\nsetup = [\n ["a"],\n [""]]', 3, "worktree.setup[1][0]: is empty"),
+    "no tests of none": ('version = 1\nno_tests = ["lint"]\n[checks]\nunit = ["x"]', 2, "no_tests[0]: 'lint' is no check: name one of [checks]"),
     "include": ('version = 1\n[worktree]\ninclude = ["a/../../x"]', 3, "worktree.include[0]: leaves"),
     "include root": ('version = 1\n[worktree]\ninclude = ["/etc/passwd"]', 3, "worktree.include[0]: leaves"),
     "roles": ("version = 1\nroles = 3", 2, "roles: "),

@@ -15,6 +15,7 @@ from steersman.adapters.commands import LocalCommands
 from steersman.adapters.processes import alive
 from steersman.adapters.sandbox import probe
 from steersman.contracts.commands import Command
+from steersman.contracts.grammars import Commands as Allowed
 from steersman.ports.commands import Commands
 
 PY = sys.executable
@@ -111,6 +112,19 @@ def test_a_check_that_runs_no_tests_passes_by_its_exit(workdir):
     assert run((PY, "-c", "pass"), workdir).verdict == "passed"
     failed = run((PY, "-c", "import sys; sys.exit(1)"), workdir)
     assert (failed.verdict, failed.exit_code, failed.tests) == ("failed", 1, None)
+
+
+def test_what_runs_no_tests_is_not_counted(workdir):
+    """Nothing that a linter prints is a test, whether the project says it is one or the grammar of what was proposed."""
+    (workdir / "notes.txt").write_text("3 passed in 0.01s\n")
+    commands = LocalCommands((), grammars=Allowed(sets=("read",)))
+    for command in (
+        Command("lint", ("cat", "notes.txt"), tests=False),
+        Command("lint", (sys.executable, "-m", "pytest", "--version"), tests=False),
+        Command("tester 1", ("cat", "notes.txt"), "tester"),
+    ):
+        told = asyncio.run(commands.run(command, str(workdir), "none:0:0", 30))
+        assert (told.verdict, told.tests, told.asked, told.report) == ("passed", None, {}, None), told
 
 
 def test_no_bytecode_is_left_in_the_tree(workdir):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges import evidence
-from steersman.judges.evidence import weigh
+from steersman.judges.evidence import NOT_TOLD, RUNS_NONE, told, weigh
 
 CODES = {"passed": 0, "failed": 1, "no_tests": 5}
 
@@ -20,17 +20,17 @@ def result(verdict, argv=("pytest", "-q"), **more):
 
 def test_nothing_is_no_pass():
     """Of no results nothing is passed and no test counts."""
-    told = weigh([])
-    assert (told.passed, told.tests, told.first) == (0, 0, None)
+    found = weigh([])
+    assert (found.passed, found.tests, found.first) == (0, 0, None)
 
 
 def test_counts():
     """Each verdict is counted, and the tests of what passed where a runner tells them."""
     results = [result(v, (v,), tests=9) for v in ("failed", "blocked", "timeout", "no_tests")]
-    told = weigh([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
-    assert (told.passed, told.failed, told.blocked, told.timeout, told.no_tests) == (2, 1, 1, 1, 1)
-    assert told.tests == 7
-    assert told.failed_commands == ("failed", "timeout", "no_tests")
+    found = weigh([*results, result("passed", tests=7), result("passed", ("ls",), tests=None)])
+    assert (found.passed, found.failed, found.blocked, found.timeout, found.no_tests) == (2, 1, 1, 1, 1)
+    assert found.tests == 7
+    assert found.failed_commands == ("failed", "timeout", "no_tests")
 
 
 @pytest.mark.parametrize(("more", "verdict"), [({"tests": 0}, "no_tests"), ({"exit_code": 1}, "failed")])
@@ -41,10 +41,10 @@ def test_a_pass_that_contradicts_its_record(more, verdict):
 
 def test_two_runs_of_one_command_are_one_check():
     """Results of the same command on the same tree are judged together: one that failed and passed is flaky."""
-    told = weigh([result("failed"), result("passed", tests=3)])
-    assert (told.passed, told.failed, told.flaky, told.tests, told.doubts) == (0, 0, 1, 3, 1)
-    assert told.questions == ("unit: it failed and passed on the same tree",)
-    assert told.failed_commands == ()
+    found = weigh([result("failed"), result("passed", tests=3)])
+    assert (found.passed, found.failed, found.flaky, found.tests, found.doubts) == (0, 0, 1, 3, 1)
+    assert found.questions == ("unit: it failed and passed on the same tree",)
+    assert found.failed_commands == ()
 
 
 def test_what_failed_comes_before_what_is_only_open():
@@ -54,11 +54,33 @@ def test_what_failed_comes_before_what_is_only_open():
     assert weigh([blocked]).first is blocked
 
 
+def test_a_round_without_a_counted_test_says_what_to_do():
+    """Where all passed and no test was counted each check of the project says why that proves nothing."""
+    own = {"source": "project", "tests": None}
+    silent, lint = result("passed", ("make", "test"), **own), result("passed", ("ruff",), name="lint", **own)
+    added = result("passed", ("ls",), tests=None)
+    said = told([silent, lint, added], ["lint"])
+    assert [r.verdict for r in said] == ["no_tests", "passed", "passed"]
+    assert [r.reason for r in said] == [NOT_TOLD, RUNS_NONE, ""]
+    assert weigh(said).first == said[0]
+    assert weigh(told([lint], ["lint"])).first.reason == RUNS_NONE
+
+
+@pytest.mark.parametrize("other", [result("passed", tests=1), result("failed"), result("passed", tests=0)])
+def test_a_round_that_says_something_itself_is_left_alone(other):
+    """A counted test, or a failure, is what there is to tell."""
+    results = [result("passed", ("make", "test"), source="project", tests=None), other]
+    assert told(results) == results
+
+
 def test_results_are_held_against_the_base_tree():
     """Fewer tests than before are missing, and told; a check of the project without a base is in doubt."""
     base = [result("passed", tests=5, source="project")]
-    told = weigh([result("passed", tests=3, source="project")], base)
-    assert (told.missing, told.questions) == (2, ("unit: 2 tests ran on the base tree and did not run now",))
+    found = weigh([result("passed", tests=3, source="project")], base)
+    assert (found.missing, found.questions) == (
+        2,
+        ("unit: 2 tests ran on the base tree and did not run now",),
+    )
     assert weigh([result("passed", tests=3, source="project")]).questions == (
         "unit: it was not run on the base tree",
     )
@@ -74,9 +96,9 @@ def test_failures_have_keys():
 
 def test_keys_once():
     """A command that failed twice in a round has one key."""
-    told = weigh([result("failed"), result("failed", name="again")])
-    assert told.failed_commands == ("pytest -q",)
-    assert len(told.failure_keys) == 1
+    found = weigh([result("failed"), result("failed", name="again")])
+    assert found.failed_commands == ("pytest -q",)
+    assert len(found.failure_keys) == 1
 
 
 def test_output_digest():

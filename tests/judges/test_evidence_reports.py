@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import Report
 from steersman.judges import reports
-from steersman.judges.reports import Unreadable, proven, read_go, read_junit
+from steersman.judges.reports import NOT_TOLD, Unreadable, proven, read_go, read_junit
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 
@@ -171,7 +171,8 @@ GOOD = Report(form="junit", ran=3, passed=("a", "b", "c"))
         (5, Unreadable("gone"), None, ("no_tests", None, "gone")),
         (1, GOOD, 3, ("failed", 3, "")),
         (0, None, 3, ("passed", 3, "")),
-        (0, None, None, ("no_tests", None, "")),
+        (0, None, None, ("no_tests", None, NOT_TOLD)),
+        (0, None, 0, ("no_tests", 0, "")),
     ],
 )  # fmt: skip
 def test_a_report_can_only_take_a_pass_away(exit_code, report, printed, expected):

@@ -11,9 +11,11 @@ from toys import begun, driven, played, settled, tape, world_of
 from steersman.contracts.commands import CommandResult, Report
 from steersman.contracts.config import Rules, Worktree
 from steersman.errors import ContractError, SteersmanError
+from steersman.judges.evidence import NOT_TOLD, RUNS_NONE
 from steersman.runtime.bridge import Bridge
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config, said
 from steersman.testing.files import result
+from steersman.views.status import checks
 
 
 def crew(files=None):
@@ -120,6 +122,31 @@ def test_a_name_that_no_longer_fails_is_told(tmp_path):
     config = fake_config(known_failures=("old", "unit"))
     world, head, _ = run_of(tmp_path, lambda c, _: reported(c, ["a"]), config=config)
     assert last(world, head.run, "baseline_recorded").data["stale"] == 2
+
+
+def uncounted(command, _workdir):
+    return msgspec.structs.replace(result(command), tests=None)
+
+
+@pytest.mark.parametrize(
+    ("no_tests", "verdict", "said"), [((), "no_tests", NOT_TOLD), (("unit",), "passed", RUNS_NONE)]
+)
+def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, said):
+    """The coder and whoever looks are told which check it is, that it ended with 0, and what to do."""
+    config = fake_config(no_tests=no_tests)
+    asked = set()
+    judge = lambda c, w: asked.add(c.tests) or uncounted(c, w)  # noqa: E731  a word for it reads better here
+    world, head, _ = run_of(tmp_path, judge, config=config, max_iterations=1)
+    assert (head.outcome, asked) == ("max_iterations_reached", {not no_tests})
+    live = Bridge(world).live(head.run)
+    (item,) = live.snapshot.context.must_fix
+    assert words(world, head.run, item["text"]) == f"unit: true\nverdict: {verdict}, exit code 0\n{said}"
+    (check,) = checks(live.snapshot, live.payloads.get)
+    assert (check.verdict, check.exit_code, check.reason) == (verdict, 0, said)
+    base = msgspec.json.decode(
+        words(world, head.run, live.snapshot.context.baseline_ref), type=list[CommandResult]
+    )
+    assert [r.reason for r in base] == [said]
 
 
 def test_a_vanished_test_waits_for_a_person(tmp_path):

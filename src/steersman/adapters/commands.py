@@ -63,10 +63,13 @@ class LocalCommands:
         name, argv, source = command.name, command.argv, command.source
         if (reason := self._why_not(command, workdir)) is not None:
             return CommandResult(name=name, argv=argv, source=source, verdict="blocked", reason=reason)
-        with asked(argv) as report:
+        counts = self._counts(command)
+        with asked(argv if counts else ()) as report:
             done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
             found, output = report.heard(done.output.decode("utf-8", "backslashreplace"))
-        verdict, tests, reason = _verdict(argv, done, found, printed_tests(output))
+        verdict, tests, reason = _verdict(
+            argv if counts else (), done, found, printed_tests(output) if counts else None
+        )
         if done.exit_code == NOT_FOUND and self._sandbox.isolated:
             reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
         return CommandResult(
@@ -82,6 +85,13 @@ class LocalCommands:
             output=output,
             micros=done.micros,
         )
+
+    def _counts(self, command: Command) -> bool:
+        """Whether it runs tests: the project says so of its checks, the grammar of what was proposed."""
+        if command.source == "project":
+            return command.tests
+        verdict = approve(list(command.argv), self._allow, self._grammars)
+        return not isinstance(verdict, Blocked) and verdict.proves == "tests"
 
     async def _executed(
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool

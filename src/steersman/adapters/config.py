@@ -288,6 +288,11 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
     found += [
         Problem((*path, 0), "is empty: a program is missing") for path, argv in argvs if not argv[0].strip()
     ]
+    found += [
+        Problem(("no_tests", n), f"{clip(name, 40)!r} is no check: name one of [checks]")
+        for n, name in enumerate(value.get("no_tests", ()))
+        if name not in value.get("checks", {})
+    ]
     for n, path in enumerate(value.get("worktree", {}).get("include", ())):
         if path.startswith(("/", "~")) or ".." in path.split("/"):
             found.append(Problem(("worktree", "include", n), "leaves the repository"))

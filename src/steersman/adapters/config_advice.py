@@ -16,6 +16,7 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
     ("base",): 'base = "main"',
     ("deliver",): 'deliver = "branch"',
     ("known_failures",): 'known_failures = ["tests/test_old.py::test_flaky"]',
+    ("no_tests",): 'no_tests = ["lint"]',
     ("worktree", "include"): 'include = [".env.test"]',
     ("worktree", "setup"): 'setup = [["uv", "sync", "--frozen"]]',
     ("worktree",): '[worktree] and below it include = [".env.test"]',

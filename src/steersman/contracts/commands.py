@@ -13,6 +13,7 @@ class Command(msgspec.Struct, frozen=True):
     name: str
     argv: Argv
     source: Literal["project", "tester"] = "project"
+    tests: bool = True  # False: it runs none, and nothing that it prints is counted as one
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -143,6 +143,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     base: Text | None = None  # the branch to start from; None is the one checked out
     deliver: Literal["branch", "merge", "draft-pr"] = "branch"
     known_failures: tuple[Text, ...] = ()  # tests or checks that fail before any change, acknowledged by name
+    no_tests: tuple[Name, ...] = ()  # checks that run none, such as linters: their exit code alone counts
     worktree: Worktree = Worktree()
     checks: dict[Name, Words] = msgspec.field(default_factory=dict)
     roles: dict[Name, Role] = msgspec.field(default_factory=dict)

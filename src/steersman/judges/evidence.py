@@ -6,15 +6,20 @@
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.baseline import Judged, judge_check
+from steersman.judges.baseline import Judged, judge_check, sound
+from steersman.judges.reports import NOT_TOLD
 from steersman.judges.text import clip, printable
 
 Runs = Sequence[CommandResult]
+RUNS_NONE = (
+    "its exit code is 0, but it runs no tests (`no_tests` in steersman.toml), and without a test nothing is approved:"
+    " add a check that runs tests under [checks]"
+)
 NAMED = 40  # vanished tests that are told by name
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
@@ -37,8 +42,24 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     doubts: int
     failed_commands: tuple[str, ...]
     failure_keys: tuple[str, ...]
-    first: CommandResult | None  # the first that has failed, or else has not passed
+    first: CommandResult | None  # the first that has failed, or else has not passed, or else proves nothing
     questions: tuple[str, ...]  # what a person should look at before this counts, in words
+
+
+def told(results: Runs, no_tests: Collection[str] = ()) -> list[CommandResult]:
+    """The same results; where all passed and no test was counted, each check of the project says why that is no proof.
+
+    `no_tests` are the checks that run none, by name: of them nothing else was to be expected.
+    """
+    if any(r.tests for r in results) or any(sound(r) != "passed" for r in results):
+        return list(results)
+    return [_unproven(r, no_tests) if r.source == "project" else r for r in results]
+
+
+def _unproven(r: CommandResult, no_tests: Collection[str]) -> CommandResult:
+    if r.name in no_tests:
+        return msgspec.structs.replace(r, reason=RUNS_NONE)
+    return msgspec.structs.replace(r, verdict="no_tests", reason=NOT_TOLD)
 
 
 def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = frozenset()) -> Weighed:
@@ -51,6 +72,7 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
     bad = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _FAILED]
     open_ = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _OPEN]
     found = [j.verdict for j in judged]
+    tests = sum(j.tests for j in judged if j.verdict in ("passed", "known", "flaky"))
     return Weighed(
         passed=found.count("passed"),
         failed=found.count("failed"),
@@ -59,12 +81,12 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         no_tests=found.count("no_tests"),
         known=found.count("known"),
         flaky=found.count("flaky"),
-        tests=sum(j.tests for j in judged if j.verdict in ("passed", "known", "flaky")),
+        tests=tests,
         missing=sum(j.missing for j in judged),
         doubts=sum(bool(j.doubt) for j in judged),
         failed_commands=_once(command_key(r.argv) for r in bad),
         failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
-        first=next(iter((*bad, *open_)), None),
+        first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
         questions=tuple(q for j in judged for q in _questions(j)),
     )
 

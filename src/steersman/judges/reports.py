@@ -15,6 +15,10 @@ from steersman.contracts.commands import Argv, Report
 from steersman.judges.runners import Outcome, outcome
 from steersman.judges.text import clip
 
+NOT_TOLD = (
+    "its exit code is 0, but it told no number of tests, and without a test nothing is approved: let it start a runner"
+    " that tells how many it ran, or, if it runs none, name it in `no_tests` of steersman.toml and add a check that does"
+)
 Told = Literal["junit", "go", "pytest", "unittest"]
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -183,12 +187,17 @@ def proven(
     """The verdict on a command that ended by itself, how many tests it ran, and why it is no pass."""
     match report:
         case None:
-            return outcome(argv, exit_code, printed), printed, ""
+            return _without_a_report(argv, exit_code, printed)
         case Unreadable():
             return "no_tests" if exit_code == 0 else outcome(argv, exit_code, printed), None, str(report)
         case _:
             wrong = _contradiction(report, exit_code, printed)
             return "failed" if wrong else outcome(argv, exit_code, report.ran), report.ran, wrong
+
+
+def _without_a_report(argv: Argv, exit_code: int, printed: int | None) -> tuple[Outcome, int | None, str]:
+    verdict = outcome(argv, exit_code, printed)
+    return verdict, printed, NOT_TOLD if verdict == "no_tests" and printed is None else ""
 
 
 def _contradiction(report: Report, exit_code: int, printed: int | None) -> str:

@@ -138,6 +138,7 @@ def _evidence(s: Status) -> list[str]:
         f"| {cell(c.name)} | {c.verdict} | {c.exit_code if c.exit_code is not None else '–'} | {c.tests if c.tests is not None else '–'} | {cell(' '.join(c.argv))} |"
         for c in s.checks
     ]
+    reasons = [f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason]
     about = f"Run by steersman itself on tree `{s.tree}`." if s.tree else "Run by steersman itself."
     return [
         "## Evidence",
@@ -148,6 +149,7 @@ def _evidence(s: Status) -> list[str]:
         "|---|---|---|---|---|",
         *rows,
         "",
+        *([*reasons, ""] if reasons else []),
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from steersman.judges.text import one_line
+from steersman.judges.text import clip, one_line
 from steersman.kernel.definition import Origin
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome
@@ -13,6 +13,7 @@ from steersman.kernel.step import legal
 from steersman.ports.journal import Gate
 from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
+from steersman.views.status import checks
 
 FOLLOWUPS = ("task_followup_received",)
 REDELIVER = "delivery_requested"
@@ -22,7 +23,7 @@ REVERT = "revert_requested"
 class Reason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
-    kind: str  # gate | work | timer | held | inbox | outcome | delivery | event
+    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event
     what: str
     commands: tuple[str, ...] = ()
     urgent: bool = False
@@ -48,11 +49,18 @@ def why(
     reached = outcome(m, s)
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
+        reasons += _checks(s, text)
     sendable = legal(m, s.state, Origin.PERSON, s.context)
     if undelivered(s):
         reasons.append(_delivery(s, me, text))
         sendable = tuple(name for name in sendable if name != REDELIVER)
     return [*reasons, *(_event(m, s, name, me) for name in sendable)]
+
+
+def _checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
+    """What of the last round spoke against it, where that was said."""
+    found = [c for c in checks(s, text) if c.reason]
+    return [Reason("check", one_line(f"{c.name}: {c.verdict}: {clip(c.reason, 400)}")) for c in found]
 
 
 def undelivered(s: Snapshot) -> bool:

@@ -42,6 +42,19 @@ def _runs_unittest(words: list[str]) -> bool:
     return words[1:3] == ["-m", "unittest"]
 
 
+# What unittest calls its result with, as an outcome in a phase; of a part of a test only its failure counts.
+_OUTCOMES = {
+    "addSuccess": ("call", "passed", False),
+    "addError": ("call", "failed", False),
+    "addFailure": ("call", "failed", False),
+    "addSubTest": ("call", "failed", False),
+    "addSkip": ("call", "skipped", False),
+    "addExpectedFailure": ("call", "skipped", True),
+    "addUnexpectedSuccess": ("call", "failed", False),
+    "stopTest": ("teardown", "passed", False),
+}
+
+
 def _witness() -> None:
     from steersman_wire import ENDED, taken
 
@@ -50,55 +63,29 @@ def _witness() -> None:
         return
     import unittest
 
-    wire = [tell]
+    outermost: list[Any] = []  # a result that a test makes for itself has nothing to tell
 
     class Witnessed(unittest.TextTestResult):
-        """The result of the outermost run; one that a test makes for itself has nothing to tell."""
-
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
-            self._told = wire.pop() if wire else lambda *_: None
+            outermost.append(self)
 
-        def _say(self, test: Any, outcome: str, phase: str = "call", expected: bool = False) -> None:
-            self._told("test", "", test.id(), phase, outcome, expected)
+    def telling(name: str) -> Any:
+        plain = getattr(unittest.TextTestResult, name)
 
-        def addSuccess(self, test: Any) -> None:  # noqa: N802
-            super().addSuccess(test)
-            self._say(test, "passed")
+        def method(self: Any, *given: Any) -> None:
+            plain(self, *given)
+            if self is not outermost[0]:
+                return
+            if name == "stopTestRun":
+                tell(ENDED, 0, 0)
+            elif name != "addSubTest" or given[2] is not None:
+                tell("test", "", given[0].id(), *_OUTCOMES[name])
 
-        def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-            super().addError(test, err)
-            self._say(test, "failed")
+        return method
 
-        def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-            super().addFailure(test, err)
-            self._say(test, "failed")
-
-        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
-            super().addSubTest(test, subtest, err)
-            if err is not None:
-                self._say(test, "failed")
-
-        def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
-            super().addSkip(test, reason)
-            self._say(test, "skipped")
-
-        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-            super().addExpectedFailure(test, err)
-            self._say(test, "skipped", expected=True)
-
-        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
-            super().addUnexpectedSuccess(test)
-            self._say(test, "failed")
-
-        def stopTest(self, test: Any) -> None:  # noqa: N802
-            super().stopTest(test)
-            self._say(test, "passed", "teardown")
-
-        def stopTestRun(self) -> None:  # noqa: N802
-            super().stopTestRun()
-            self._told(ENDED, 0, 0)
-
+    for name in (*_OUTCOMES, "stopTestRun"):
+        setattr(Witnessed, name, telling(name))
     unittest.TextTestRunner.resultclass = Witnessed
 
 

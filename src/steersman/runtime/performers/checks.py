@@ -13,7 +13,7 @@ from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
 from steersman.judges.baseline import stale
-from steersman.judges.evidence import weigh
+from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.tree import failure_text, ready_tree, tree_at
@@ -23,7 +23,7 @@ async def check(call: Call) -> CheckFacts:
     """Every project check and every allowed tester command on the recorded tree; finished ones are kept."""
     base, round_ = _recorded(call, "baseline"), _Round(call)
     try:
-        results = await round_.all(wanted(call), base)
+        results = told(await round_.all(wanted(call), base), call.config.no_tests)
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     return _facts(call, results, base, round_.tree)
@@ -33,7 +33,7 @@ async def baseline(call: Call) -> BaselineFacts:
     """The project's checks on the tree before any change: what fails there, and which tests there are."""
     round_ = _Round(call)
     try:
-        results = await round_.all(_own(call), None)
+        results = told(await round_.all(_own(call), None), call.config.no_tests)
     except WorkspaceError as error:
         return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     bad = [r for r in results if r.verdict != "passed"]
@@ -58,7 +58,10 @@ async def recall(call: Call) -> CheckFacts:
 
 
 def _own(call: Call) -> list[Command]:
-    return [Command(name, tuple(argv)) for name, argv in call.config.checks.items()]
+    config = call.config
+    return [
+        Command(name, tuple(argv), tests=name not in config.no_tests) for name, argv in config.checks.items()
+    ]
 
 
 def wanted(call: Call) -> list[Command]:
@@ -142,10 +145,10 @@ async def _run(call: Call, command: Command, path: str) -> CommandResult:
 
 def _plain(call: Call, r: CommandResult, tree: str) -> dict[str, Any]:
     """A result with its outside text (argv of the tester, names of tests, output) behind the name of a payload."""
-    told = {"verdict": r.verdict, "argv": digest_of(r.argv)[:16], "tree": tree}
-    told |= {"exit_code": r.exit_code} if r.exit_code is not None else {}
-    told |= {"tests": r.tests} if r.tests is not None else {}
-    return {**told, "ref": call.payloads.put(msgspec.json.encode(r).decode())}
+    facts = {"verdict": r.verdict, "argv": digest_of(r.argv)[:16], "tree": tree}
+    facts |= {"exit_code": r.exit_code} if r.exit_code is not None else {}
+    facts |= {"tests": r.tests} if r.tests is not None else {}
+    return {**facts, "ref": call.payloads.put(msgspec.json.encode(r).decode())}
 
 
 def _facts(

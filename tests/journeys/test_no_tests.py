@@ -1,0 +1,17 @@
+"""A check that passes and tells no tests, through the command line: nothing is approved, and everybody is told why."""
+
+from voyage import NAMES, Project, crew, story
+
+SILENT = ["python3", "-c", "import calc"]
+
+
+def test_a_check_that_tells_no_tests_is_named_wherever_one_looks(project: Project) -> None:
+    """`show`, `why` and the report name the check, its exit code and the field of steersman.toml that helps."""
+    tester = [{"mode": "implementation", "reply": {**NAMES, "commands": [SILENT]}}]
+    told = story(max_iterations=1, checks={"unit": SILENT}, crew=crew(tester=tester))
+    ran = project.run(told)
+    assert (ran.code, ran.json()["outcome"]) == (1, "max_iterations_reached"), ran
+    for command in ("show", "why", "report"):
+        said = " ".join(project.call(command, project.only()).out.split())
+        assert "unit: no_tests" in said or "| unit | no_tests | 0 |" in said, said
+        assert "its exit code is 0, but it told no number of tests" in said, said
