@@ -1,4 +1,4 @@
-"""What the roles of the roundtable must answer with, and the JSON Schemas an agent is shown.
+"""What agents must answer with where more than words are wanted, and the JSON Schemas an agent is shown.
 
 **Invariant:** shapes only: the rules that join two fields are judged in `judges.reply`.
 """
@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+
+from steersman.contracts.planning.words import Area, Line, Review
 
 NOT_BLANK = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
 Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK)]
@@ -40,7 +42,26 @@ class TesterReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     expected_results: Texts
 
 
-REPLIES: dict[str, type[msgspec.Struct]] = {"reviewer": ReviewerReply, "tester": TesterReply}
+class PlannerReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent proposes for the draft of an intent: words, scope and caution; never a command more."""
+
+    nonce: str
+    title: Annotated[str, Meta(min_length=5, max_length=160, pattern=NOT_BLANK)]
+    description: Annotated[str, Meta(max_length=4000)]
+    success_criteria: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=20)]
+    non_goals: Annotated[tuple[Line, ...], Meta(max_length=20)]
+    files: Annotated[tuple[Line, ...], Meta(max_length=200)]
+    areas: Annotated[tuple[Area, ...], Meta(max_length=8)]
+    risk_drivers: Annotated[tuple[Line, ...], Meta(max_length=20)]
+    requires_review: Annotated[tuple[Review, ...], Meta(max_length=6)]
+    leave_out: Annotated[tuple[Line, ...], Meta(max_length=80)]  # ids of planned commands
+
+
+REPLIES: dict[str, type[msgspec.Struct]] = {
+    "reviewer": ReviewerReply,
+    "tester": TesterReply,
+    "planner": PlannerReply,
+}
 
 
 @cache

@@ -67,6 +67,28 @@ def drafted(
     return draft(wish, choice, deck.helm.scanner(deck.project).scan(name), registry)
 
 
+def proposed(deck: Deck, draft: "Draft", role: str) -> "Draft":
+    """The draft with what the agent of a role proposes for it; whoever has no agent, or no fitting answer, is told."""
+    import asyncio
+
+    from steersman.machines.coordinator.drafting import amended
+    from steersman.runtime.proposing import propose
+    from steersman.runtime.roles import role_of
+
+    config = deck.load_config().config
+    obstacle = deck.helm.obstacle(role_of(config, role))
+    if obstacle:
+        raise UserError(obstacle)
+    world = deck.helm.open_world(deck.project, journal=None)
+    deck.warn(f"asking the agent of {role} …")
+    found = asyncio.run(propose(world, config, role, draft.value["objective"]["goal"], draft.value))
+    if found.reply is None:
+        raise UserError(
+            f"the agent of {role} gave no proposal, nothing was written: {'; '.join(found.problems)}"
+        )
+    return amended(draft, found.reply)
+
+
 def project_id(deck: Deck) -> str:
     """What the project is called in documents: the name of its folder."""
     from steersman.judges.text import clip, printable

@@ -48,7 +48,7 @@ async def called(
     chosen, earlier = config.chat.agents[name], question.seq - 1
     before = chats.messages(question.thread, before=question.seq, last=config.chat.history)
     prompt = compose(name, config.chat, question, before, earlier, world.role_prompt(ROLE))
-    async with _place(world, config, effect) as workdir:
+    async with reading_place(world, config, effect) as workdir:
         request = AgentRequest(
             role=ROLE,
             mode=MODE,
@@ -96,7 +96,7 @@ async def _reply(agent: Agent, request: AgentRequest) -> AgentReply:
 
 
 @contextlib.asynccontextmanager
-async def _place(world: World, config: Config, effect: str) -> AsyncIterator[str]:
+async def reading_place(world: World, config: Config, effect: str) -> AsyncIterator[str]:
     """A checkout of the base commit; an empty directory where there is no repository with a commit. Gone afterwards."""
     workspace = world.workspace(config)
     if await asyncio.to_thread(workspace.problem) is None:

@@ -12,6 +12,7 @@ from steersman.judges.planning.intent import checksum, checksum_matches, sealed_
 from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles
 from steersman.judges.planning.red_lines import stated_risk, stricter_mode
 from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.seal import sealed as seal
 from steersman.judges.planning.sense import remarks
 from steersman.judges.planning.shape import fitting
 
@@ -396,3 +397,32 @@ def test_fitting():
     """A document without problems of form can be had as a value."""
     assert fitting(intent(), ExecutionIntent, "execution_intent").id == "intent_fix_login"
     assert fitting({}, ExecutionIntent, "execution_intent") is None
+
+
+# ── seals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_sealing_makes_it_pass():
+    """A whole intent without pins passes once it is sealed, and sealing it again changes nothing."""
+    now = seal(copy.deepcopy(PLAIN), REGISTRY)
+    assert passes(check(now))
+    assert seal(now, REGISTRY) == now
+
+
+def test_sealing_replaces_stale_pins():
+    """Pins of what is named no more, or was pinned otherwise, go; everything else that was cited stays in its place."""
+    raw = intent()
+    raw["evidence_refs"] = [
+        "registry://command/cmd_read@0.9.0#0123456789ab",
+        *raw["evidence_refs"],
+        "registry://workflow/wf_gone@1.0.0#0123456789ab",
+    ]
+    assert seal(raw, REGISTRY) == intent()
+
+
+def test_sealing_leaves_other_problems():
+    """A document of any form can be sealed; that makes it no better."""
+    assert seal({"evidence_refs": 3, "audit": []}, REGISTRY)["evidence_refs"] == []
+    assert not passes(check(seal({}, REGISTRY)))
+    kept = seal(put(PLAIN, "evidence_refs", [7, "fact://a/b"]), REGISTRY)["evidence_refs"]
+    assert kept[:2] == [7, "fact://a/b"]

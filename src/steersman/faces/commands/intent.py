@@ -58,7 +58,7 @@ def new(
     deck.quiet = True
     draft = drafted(deck, goal, mode=mode, workflow=workflow, files=files, areas=areas)
     if role:
-        from steersman.faces.intent_agent import proposed
+        from steersman.faces.intents import proposed
 
         draft = proposed(deck, draft, role)
     form = "json" if out.endswith(".json") else "yaml"
@@ -76,6 +76,15 @@ def new(
         deck.say(text.rstrip("\n"))
         return DONE
     return _then(deck, out, sealed=not role)
+
+
+def _wrong(deck: Deck, value: Any) -> list[str]:
+    """What has to be mended by hand before the draft can be planned."""
+    from steersman.faces.intents import lines_of, registry_of
+    from steersman.judges.planning.sense import sense_problems
+    from steersman.judges.planning.shape import schema_problems
+
+    return lines_of((*schema_problems(value), *sense_problems(value, registry_of(deck))), "the draft")
 
 
 def _then(deck: Deck, out: str, *, sealed: bool) -> int:

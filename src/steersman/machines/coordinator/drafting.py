@@ -13,6 +13,8 @@ from steersman.contracts.planning.context import Fact, FactPack
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS
 from steersman.contracts.planning.words import RISKS, Area, Asking, Mode, Review, graver
+from steersman.contracts.replies import PlannerReply
+from steersman.judges.planning.intent import NO_BYTES
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.routing import advise
 from steersman.judges.planning.seal import sealed
@@ -33,7 +35,7 @@ _REVIEWS: dict[str, Review] = {
     "deploy": "release",
     "write": "architecture",
 }
-_MOST_REFS = 5
+_MOST_REFS, _MOST_CITED = 5, 80  # of one command; of the whole, which leaves room for the pins
 _REF = re.compile(r"[^\s\x00-\x1f\x7f]{1,300}")
 
 
@@ -95,7 +97,9 @@ def draft(wish: Wish, choice: goals.Choice, facts: FactPack, registry: Registry)
         "interaction": {"mode": wish.mode, "question_budget": budget, "question_policy": asking},
         "risk": _risk(planned, workflow),
         "budgets": {"max_files": 1, "max_commits": 1, "max_tokens": 0, "max_cost_usd": 0},
-        "evidence_refs": sorted({ref for command in planned for ref in command["evidence_refs"]}),
+        "evidence_refs": sorted({ref for command in planned for ref in command["evidence_refs"]})[
+            :_MOST_CITED
+        ],
         "constraints": {
             "execution": "forbidden",
             "no_fabrication": True,
@@ -248,3 +252,37 @@ def _budgets(raw: dict[str, Any], registry: Registry, wish: Wish) -> dict[str, i
         "max_tokens": min(2_000_000, 2 * sum(a.tokens for a in advice)),
         "max_cost_usd": min(10_000, 2 * dollars),
     }
+
+
+# ── an agent's hand ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def amended(draft: Draft, reply: PlannerReply) -> Draft:
+    """The draft with what an agent proposes: other words and scope, more caution, fewer commands; the seal is broken."""
+    value = draft.value
+    kept = [c for c in value["planned_commands"] if c["command_id"] not in reply.leave_out]
+    left = tuple(
+        Left(c["command_id"], "the agent proposes to leave it out")
+        for c in value["planned_commands"]
+        if c["command_id"] in reply.leave_out
+    )
+    risk = value["risk"]
+    now = {
+        **value,
+        "title": reply.title,
+        "description": reply.description,
+        "scope": {**value["scope"], "targets": {"files": list(reply.files), "areas": list(reply.areas)}},
+        "objective": {
+            **value["objective"],
+            "success_criteria": list(reply.success_criteria),
+            "non_goals": list(reply.non_goals),
+        },
+        "planned_commands": kept,
+        "risk": {
+            **risk,
+            "drivers": list(dict.fromkeys((*risk["drivers"], *reply.risk_drivers)))[:20],
+            "requires_review": sorted({*risk["requires_review"], *reply.requires_review}),
+        },
+        "audit": {**value["audit"], "source": "agentos", "checksum": NO_BYTES},
+    }
+    return Draft(now, draft.why, (*draft.left_out, *left))

@@ -1,0 +1,83 @@
+"""Asks an agent to propose words and scope for the draft of an intent.
+
+**Invariant:** the agent reads a checkout of its own and writes nothing that lasts; its reply is parsed as strictly as any
+verdict, and what becomes of it is for a person to say.
+"""
+
+import asyncio
+import json
+from typing import Any, NamedTuple, cast
+
+from steersman.contracts.agent import AgentReply, AgentRequest
+from steersman.contracts.config import Config
+from steersman.contracts.replies import PlannerReply, reply_schema
+from steersman.judges.reply import Refused, parse_reply
+from steersman.runtime.chat_call import reading_place
+from steersman.runtime.performers.prompt import DATA, marked
+from steersman.runtime.roles import role_of
+from steersman.runtime.world import World
+
+CONTRACT, MACHINE, PROMPT = "planner", "coordinator", "draft"
+GRACE = 5.0
+
+
+class Proposal(NamedTuple):
+    """What came back: a reply that fits its contract, or why there is none."""
+
+    reply: PlannerReply | None
+    problems: tuple[str, ...]
+
+
+async def propose(world: World, config: Config, role: str, goal: str, draft: dict[str, Any]) -> Proposal:
+    """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
+    settings = role_of(config, role)
+    agent, problems = world.agent(role, config), ()
+    for attempt in range(1, settings.retries + 2):
+        nonce = world.chance.nonce()
+        effect = f"intent-{nonce}:1:{attempt}"
+        prompt = _prompt(world, role, goal, draft, nonce, problems)
+        async with reading_place(world, config, effect) as workdir:
+            request = AgentRequest(
+                role=role, mode=PROMPT, prompt=prompt, workdir=workdir, writes=False, effect=effect, nonce=nonce,
+                attempt=attempt, contract=CONTRACT, seconds=settings.seconds, start_seconds=settings.start_seconds,
+                idle_seconds=settings.idle_seconds, permissions="read",
+                options={**settings.options, "model": settings.model} if settings.model else settings.options,
+            )  # fmt: skip
+            try:
+                said = await agent.call(request)
+            finally:
+                await asyncio.to_thread(world.processes.stop_tree, effect, GRACE)
+        parsed = _parsed(said, nonce)
+        if isinstance(parsed, PlannerReply):
+            return Proposal(parsed, ())
+        problems = parsed
+        if said.error:
+            break
+    return Proposal(None, problems)
+
+
+def _parsed(said: AgentReply, nonce: str) -> PlannerReply | tuple[str, ...]:
+    if said.error:
+        return (f"{said.error}: {said.detail or 'it said nothing more'}",)
+    found = parse_reply(said.text, CONTRACT, nonce)
+    return found.problems if isinstance(found, Refused) else cast("PlannerReply", found.value)
+
+
+def _prompt(
+    world: World, role: str, goal: str, draft: dict[str, Any], nonce: str, problems: tuple[str, ...]
+) -> str:
+    mark = world.chance.nonce()
+    shown = marked("draft", json.dumps(draft, indent=1, ensure_ascii=False), mark)
+    parts = [
+        world.prompt(MACHINE, PROMPT),
+        f"## goal\n\n{goal}",
+        DATA.format(mark=mark),
+        f"## draft\n\n{shown}",
+        "## your last reply was refused\n\n" + marked("problems", "\n".join(problems), mark)
+        if problems
+        else "",
+        world.role_prompt(role),
+        f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n"
+        + json.dumps(reply_schema(CONTRACT), sort_keys=True),
+    ]
+    return "\n\n".join(part for part in parts if part)
