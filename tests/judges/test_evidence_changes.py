@@ -2,8 +2,9 @@
 
 import pytest
 
-from steersman.contracts.workspace import Touched
-from steersman.judges.changes import gating, instructions, suspects, told
+from steersman.contracts.workspace import Text, Touched
+from steersman.judges.changes import Scene, gating, instructions, suspects, told
+from steersman.judges.trails import Trail, trail
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 
@@ -71,3 +72,60 @@ def test_suspects_are_told_with_their_digests():
 def test_instructions_are_known_by_name():
     """Only files that agents would obey are put back for a reviewer."""
     assert instructions([touched("AGENTS.md"), touched("a.py"), touched("conftest.py")]) == ("AGENTS.md",)
+
+
+def seen(files, changed, checks=CHECKS):
+    """What is known of a change over these files, as whoever reads them would bring it."""
+    texts, base = {}, frozenset(files)
+    found = trail(checks, base.union(changed), texts)
+    while found.wanted:
+        texts |= {n: Text(n, files.get(n, "")) for n in found.wanted}
+        found = trail(checks, base.union(changed), texts)
+    old = {n: Text(n, files[n]) for n in changed if n in files}
+    return Scene(base, found, old, {n: Text(n, t) for n, t in changed.items()})
+
+
+@pytest.mark.parametrize(
+    ("files", "changed", "why"),
+    [
+        ({"ci/run.sh": "python3 deep/go.py", "deep/go.py": ""}, {"deep/go.py": "x"}, "a check runs it by way of ci/run.sh"),
+        ({"calc.py": "", "tests/test_a.py": ""}, {"tests/calc.py": "x"}, "it stands in for calc.py"),
+        ({"calc.py": ""}, {"calc.py": "import os\nos._exit(0)"}, "line 2 ends the process at once"),
+        ({}, {"test_new.py": "import calc\ncalc.add = 1"}, "line 2 changes calc.add for everybody"),
+        ({"a.rs": "#[cfg(test)]\nold"}, {"a.rs": "#[cfg(test)]\nnew"}, "tests in it that were there before were changed"),
+        ({"a.rs": "fn a"}, {"a.rs": "fn b"}, None),
+        ({"calc.py": ""}, {"calc.py": "x = 1", "test_new.py": "import calc"}, None),
+    ],
+)  # fmt: skip
+def test_what_a_check_leads_to_and_what_a_text_does(files, changed, why):
+    """Beside names: the files behind a check, modules in front of others, texts that reach for the runner."""
+    touches = [touched(n, old="a1" if n in files else "") for n in changed]
+    found = suspects(touches, CHECKS, seen(files, changed))
+    assert [s.why for s in found] == ([why] if why else [])
+    assert len(gating(found, "show")) == (0 if why is None or why.startswith("tests in it") else 1)
+
+
+def test_a_project_names_its_own_tests():
+    """What `python_files` calls a test is one: changed it is shown, new it is welcome."""
+    scene = Scene(trail=Trail({}, patterns=("check_*.py",)))
+    found = suspects([touched("sub/check_a.py"), touched("check_b.py", old=""), touched("a.py")], (), scene)
+    assert [(s.path, s.why) for s in found] == [
+        ("sub/check_a.py", "a test that was there before was changed")
+    ]
+
+
+def test_checks_that_cannot_be_followed_open_the_gate():
+    """Whatever was changed; a person reads why."""
+    scene = Scene(trail=Trail({}, cut="they name more than 200 files"))
+    found = suspects([touched("a.py")], (), scene)
+    assert told(found) == "the checks could not be followed: they name more than 200 files"
+    assert gating(found, "show") == found
+    assert suspects([], (), scene) == ()
+
+
+def test_a_large_change_is_judged_in_one_go():
+    """Two thousand files of a change are looked through within the bounds, and those that matter are found."""
+    files = {f"pkg/m{n}.py": "def f():\n    return 1\n" * 20 for n in range(2_000)}
+    changed = {**files, "pkg/m7.py": "import os\nos._exit(0)\n"}
+    found = suspects([touched(n) for n in changed], CHECKS, seen(files, changed))
+    assert [(s.path, s.why) for s in found] == [("pkg/m7.py", "line 2 ends the process at once")]

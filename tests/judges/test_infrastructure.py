@@ -25,6 +25,14 @@ ORDINARY = [
     "contest.py",
     "conftest.py.txt",
     "my-package.json.md",
+    "app/tasks.py",
+    "src/services/mail.py",
+    "src/queue/worker.py",
+    "code/app.py",
+    "lib/deploy.sh",
+    "main_window.py",
+    "Commit.java",
+    "latest.py",
 ]
 
 
@@ -46,6 +54,14 @@ def test_infrastructure_is_recognised(path, why):
         assert changes_test_infrastructure(form) is not None, form
         assert runs_as_code(form) is not None, form
     assert changes_test_infrastructure(path) == why
+
+
+@pytest.mark.parametrize("name", [n for kind in infrastructure.TESTS for n in kind.top.split()])
+def test_some_names_count_at_the_top_alone(name):
+    """A shell script beside the product's own is a check's as likely as not; deep inside it is the product."""
+    path = name.replace("*", "x")
+    assert changes_test_infrastructure(path) == "a check's script"
+    assert changes_test_infrastructure(f"deep/{path}") is None
 
 
 @pytest.mark.parametrize(("path", "why"), _lines(infrastructure.CODE), ids=lambda v: v)

@@ -115,7 +115,7 @@ SIGNS = (
     _sign("php", "anywhere", "exit", r"\bexit\s*(?:\(\s*0?\s*\))?\s*;", _END),
     _sign("php", "anywhere", "die", r"\bdie\s*(?:\(\s*0?\s*\))?\s*;", _END),
     _sign("php", "anywhere", "register_shutdown", r"\bregister_shutdown_function\b", _HOOK),
-    _sign("php", "anywhere", "k", r"\b(?:runkit7?|uopz)_\w+\s*\(", _ALL),
+    _sign("php", "anywhere", "_", r"\b(?:runkit7?|uopz)_\w+\s*\(", _ALL),
     _sign("php", "product", "PHPUnit", r"\bPHPUnit\\|\bPHPUNIT_\w+", _KNOWS),
     _sign("php", "product", "markTest", r"\bmarkTest(?:Skipped|Incomplete)\b", _SKIP),
     _sign("beam", "anywhere", "halt", r"\b(?:System|:erlang|:init|erlang|init)[.:](?:halt|stop)\s*\(\s*0?\s*\)", _END),

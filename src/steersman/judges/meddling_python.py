@@ -147,15 +147,13 @@ class _Look:
         return _Place((*place.heads[-20:], head), inside, place.guarded or _guards(node, child))
 
     def _learn(self, node: ast.Import | ast.ImportFrom) -> None:
-        match node:
-            case ast.Import(names):
-                for a in names:
-                    self._known[a.asname or a.name.partition(".")[0]] = (
-                        a.name if a.asname else a.name.partition(".")[0]
-                    )
-                    self._modules.add(a.asname or a.name.partition(".")[0])
-            case ast.ImportFrom(module=module, names=names):
-                self._known.update({a.asname or a.name: f"{module or ''}.{a.name}" for a in names})
+        if isinstance(node, ast.ImportFrom):
+            self._known.update({a.asname or a.name: f"{node.module or ''}.{a.name}" for a in node.names})
+            return
+        for a in node.names:
+            top = a.name.partition(".")[0]
+            self._known[a.asname or top] = a.name if a.asname else top
+            self._modules.add(a.asname or top)
 
     def _alias(self, node: ast.Assign) -> None:
         """`m = calc`, `T = unittest.TestCase`, `m = importlib.import_module("calc")`."""
@@ -232,8 +230,10 @@ class _Look:
         told = _HOOKS.get(name)
         if told and not (self._test and name in ("pytest.skip", "unittest.SkipTest")):
             yield told
-        if name in ("SkipTest", "__builtins__") and not self._test:
-            yield "skips or ends tests" if name == "SkipTest" else _MODULES["builtins"]
+        if not self._test and not told and name.rpartition(".")[2] in ("SkipTest", "skipTest"):
+            yield "skips or ends tests"
+        if name == "__builtins__" and not self._test:
+            yield _MODULES["builtins"]
         if isinstance(node.ctx, ast.Load):
             return
         if isinstance(node, ast.Name):
