@@ -9,6 +9,8 @@
     │   ├── StoreBroken      the store cannot be read: corrupt, of a newer version, not ours
     │   ├── OverBudget       a reservation does not fit: nothing was written
     │   └── StoreFull        the disk is full, read-only or failing: nothing was written
+    ├── MemoryUnavailable    what was learnt before cannot be read or kept
+    │   └── NoMemory         nothing has been kept here yet
     ├── WorkspaceError       git or the working tree said no
     │   └── UnrecordableError  a tree holds what no commit can: whoever works in it can mend it
     └── UserError            the person can mend it: a wrong name, a broken configuration
@@ -74,6 +76,18 @@ class StoreBroken(JournalError):  # noqa: N818  a state of the store, not an act
 
 class StoreFull(JournalError):  # noqa: N818  the same
     """The store cannot be written."""
+
+
+class MemoryUnavailable(SteersmanError):  # noqa: N818  a state of the memories, not an action that failed
+    """The memories cannot be had."""
+
+    exit_code = 5
+
+
+class NoMemory(MemoryUnavailable):
+    """Nobody has kept anything here."""
+
+    exit_code = 2
 
 
 class WorkspaceError(SteersmanError):

@@ -13,7 +13,7 @@ from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPac
 from steersman.judges.planning.facts.choice import Choice, readers_of
 from steersman.judges.planning.facts.finding import TOP, Finding, Source
 from steersman.judges.planning.facts.secret_files import secret_file
-from steersman.judges.redaction import redact
+from steersman.judges.planning.hidden import hidden
 from steersman.judges.text import clip, one_line, well_formed
 from steersman.kernel.canonical import digest, digest_of
 
@@ -22,7 +22,6 @@ MOST_OF_A_KIND = 500  # facts
 MOST_EVIDENCE = 20  # for one fact
 LONGEST = 200  # characters of a name and of a snippet
 _LOOKED_AT = 2_000  # characters of a text that is shortened to a line
-_MARK = re.compile(r"\[redacted:([\w-]{1,40}):[0-9a-f]{8}\]")
 _UNOPENED = digest(b"")
 # A command that stands for another in the same place.
 _STANDS_FOR = {("test_command", "unittest"): "pytest"}
@@ -162,5 +161,4 @@ def _snippet(source: Source, finding: Finding) -> str:
 
 
 def _harmless(text: str, limit: int) -> str:
-    hidden = _MARK.sub(r"[redacted:\1]", redact(text[:_LOOKED_AT]))
-    return clip(one_line(well_formed(hidden)), limit)
+    return clip(one_line(well_formed(hidden(text[:_LOOKED_AT]))), limit)

@@ -1,0 +1,47 @@
+"""What was learnt before, kept for the next time."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from steersman.contracts.planning.context import Memory, MemoryPack
+from steersman.contracts.planning.words import Scope
+from steersman.judges.planning.remembering import SCOPES
+
+
+class Memories(Protocol):
+    """The memories of one project. MemoryUnavailable where they cannot be had, NoMemory where none was ever kept."""
+
+    def add(
+        self,
+        text: str,
+        *,
+        scope: str = "project",
+        subject: str = "",
+        tags: Sequence[str] = (),
+        source: str = "",
+        created_at: str,
+    ) -> tuple[Memory, bool]:
+        """Keeps a text without its secrets; and whether it is new: the same text of a scope is kept once."""
+        ...
+
+    def search(
+        self, query: str, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 20
+    ) -> list[Memory]:
+        """Those that have a word of the question, the best first; words are words, never a language of queries."""
+        ...
+
+    def entries(
+        self, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 100
+    ) -> list[Memory]:
+        """All of them, the youngest first."""
+        ...
+
+    def forget(self, name: str) -> bool:
+        """Removes one for good, from every file; False where there is none."""
+        ...
+
+    def pack(
+        self, query: str, project_id: str, *, scopes: Sequence[Scope] = SCOPES, threshold: int = 1
+    ) -> MemoryPack:
+        """What a plan is given; whether it is enough is for whoever plans to say."""
+        ...

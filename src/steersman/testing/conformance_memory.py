@@ -1,0 +1,225 @@
+"""What every adapter of the `Memories` port has to do; a test module inherits the suite and supplies one fixture.
+
+    class TestMine(MemoriesConformance):
+        @pytest.fixture
+        def memories(self, tmp_path): ...   # nothing was ever kept; KNOWN is a secret of this machine
+
+**Invariant:** speaks to the adapter through the port alone.
+"""
+
+import pytest
+
+from steersman.errors import NoMemory, UserError
+from steersman.judges.planning.remembering import MOST_PACKED
+from steersman.ports.memory import Memories
+
+AT = "2026-01-25T09:30:00Z"
+LATER = "2026-01-26T09:30:00Z"
+KNOWN = "correct-horse-battery"
+
+
+def put(
+    memories: Memories, *texts: str, at: str = AT, scope: str = "project", subject: str = ""
+) -> list[str]:
+    """Keeps texts and gives their names."""
+    return [memories.add(text, scope=scope, subject=subject, created_at=at)[0].id for text in texts]
+
+
+def texts(found: object) -> list[str]:
+    """What some memories say."""
+    return [memory.text for memory in found]  # type: ignore[attr-defined]  memories
+
+
+class MemoriesConformance:
+    """One claim of the port per method; `memories` comes from the inheriting class."""
+
+    def test_nothing_was_ever_kept(self, memories: Memories) -> None:
+        """Whatever is asked, the answer is that there is no memory: not an empty one."""
+        for ask in (
+            lambda: memories.search("x"),
+            memories.entries,
+            lambda: memories.forget("mem_000000000000"),
+            lambda: memories.pack("x", "shop"),
+        ):
+            with pytest.raises(NoMemory):
+                ask()
+
+    def test_what_is_added_is_there(self, memories: Memories) -> None:
+        """Every field comes back; the name is the content's."""
+        given = memories.add("  Use uv, not pip.  ", scope="agent", subject="coder", tags=("tools", "b", "tools"),
+                             source="ann", created_at=AT)  # fmt: skip
+        kept, new = given
+        assert (new, kept.text, kept.scope, kept.subject) == (True, "Use uv, not pip.", "agent", "coder")
+        assert (kept.tags, kept.source, kept.created_at) == (("b", "tools"), "ann", AT)
+        assert memories.entries() == memories.search("uv") == [kept]
+
+    def test_adding_twice_keeps_one(self, memories: Memories) -> None:
+        """The first stays as it was; another scope or subject is another memory."""
+        first, _ = memories.add("a", created_at=AT)
+        assert memories.add("a", tags=("later",), created_at=LATER) == (first, False)
+        assert memories.add("a", scope="repo", created_at=AT)[1]
+        assert memories.add("a", scope="task", subject="t1", created_at=AT)[1]
+        assert len(memories.entries()) == 3
+
+    def test_the_youngest_are_listed_first(self, memories: Memories) -> None:
+        """Then by name, as many as are wanted, of the scopes and the subject that are wanted."""
+        put(memories, "old", "old too")
+        put(memories, "new", at=LATER)
+        put(memories, "of a task", scope="task", subject="t1")
+        assert texts(memories.entries())[0] == "new"
+        assert texts(memories.entries(limit=1)) == ["new"]
+        assert texts(memories.entries(limit=0)) == []
+        assert texts(memories.entries(scopes=("task",))) == ["of a task"]
+        assert texts(memories.entries(scopes=("task",), subject="t2")) == []
+        same = [m.id for m in memories.entries(scopes=("project",))[1:]]
+        assert same == sorted(same)
+
+    def test_the_best_are_found_first(self, memories: Memories) -> None:
+        """By how rare the words are that fit, how often, and how short the text is; nothing that has none of them."""
+        put(
+            memories,
+            "deploy with care on fridays and never alone",
+            "deploy deploy",
+            "lunch is at noon",
+            "tests first",
+        )
+        assert texts(memories.search("deploy")) == [
+            "deploy deploy",
+            "deploy with care on fridays and never alone",
+        ]
+        assert texts(memories.search("tests deploy"))[0] == "tests first"
+        assert texts(memories.search("breakfast")) == []
+        assert texts(memories.search("deploy", limit=1)) == ["deploy deploy"]
+
+    def test_equal_ones_have_an_order(self, memories: Memories) -> None:
+        """The younger first, then by name; asked again, the same."""
+        put(memories, "alpha one", "alpha two", "other", "more", "words")
+        put(memories, "alpha six", at=LATER)
+        found = memories.search("alpha")
+        assert found[0].text == "alpha six"
+        assert [m.id for m in found[1:]] == sorted(m.id for m in found[1:])
+        assert memories.search("alpha") == found
+
+    def test_words_are_found_by_their_beginning_and_in_any_case(self, memories: Memories) -> None:
+        """Letter case, width and endings make no difference; short words are taken as they are."""
+        put(memories, "Deployments need two approvals", "ＡＰＩ keys rotate", "goal", "x")
+        assert texts(memories.search("deploy APPROVAL")) == ["Deployments need two approvals"]
+        assert texts(memories.search("api")) == ["ＡＰＩ keys rotate"]
+        assert texts(memories.search("go")) == []
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("部署", True),
+            ("生产部署", True),
+            ("部", True),
+            ("程", True),
+            ("署部", False),
+            ("测试", False),
+            ("deploy部署", True),
+        ],
+    )
+    def test_text_without_spaces(self, memories: Memories, query: str, found: bool) -> None:
+        """Any part of two characters is found, and any single one."""
+        put(memories, "生产部署流程", "カタカナの言葉", "한국어 문서")
+        assert ("生产部署流程" in texts(memories.search(query))) is found
+        assert texts(memories.search("カナ")) == ["カタカナの言葉"]
+        assert texts(memories.search("한국")) == ["한국어 문서"]
+
+    def test_tags_and_subjects_are_found_too(self, memories: Memories) -> None:
+        """What a memory is about counts as much as what it says."""
+        memories.add("x", scope="task", subject="checkout-form", tags=("payments",), created_at=AT)
+        assert len(memories.search("payments")) == len(memories.search("checkout")) == 1
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            '"',
+            "a OR b",
+            "NEAR(a b)",
+            "words:x",
+            "*",
+            "a*",
+            "^a",
+            "-a",
+            "a AND",
+            "{a}",
+            "''; DROP TABLE memory",
+            "\x00",
+            "(",
+            "\ud800",
+            "🙂",
+        ],
+    )
+    def test_no_word_is_an_order(self, memories: Memories, query: str) -> None:
+        """Whatever is asked for is looked for, and nothing else happens."""
+        put(memories, "plain text")
+        assert texts(memories.search(query)) == []
+        assert texts(memories.entries()) == ["plain text"]
+
+    def test_scopes_and_subjects_bound_a_search(self, memories: Memories) -> None:
+        """A search sees what it is told to look at."""
+        put(memories, "alpha p")
+        put(memories, "alpha t", scope="task", subject="t1")
+        assert texts(memories.search("alpha", scopes=("task",))) == ["alpha t"]
+        assert texts(memories.search("alpha", subject="t1")) == ["alpha t"]
+        assert texts(memories.search("alpha", scopes=())) == []
+
+    def test_what_is_forgotten_is_gone(self, memories: Memories) -> None:
+        """From lists and searches; forgetting it again says that there is none; it can be learnt anew."""
+        name, other = put(memories, "alpha beta", "alpha")
+        assert memories.forget(name) is True
+        assert memories.forget(name) is False
+        assert (texts(memories.search("beta")), texts(memories.entries())) == ([], ["alpha"])
+        assert memories.forget(other)
+        assert memories.entries() == []
+        assert memories.add("alpha beta", created_at=LATER)[1]
+
+    def test_no_secret_is_kept(self, memories: Memories) -> None:
+        """Neither one that is known here nor one that has the shape of one, in no field; and none is found."""
+        token = "ghp_" + "a1B2c3D4e5" * 4
+        kept, _ = memories.add(
+            f"use {token} and {KNOWN}", tags=(token,), subject=KNOWN, source=KNOWN, created_at=AT
+        )
+        said = " ".join((kept.text, kept.subject, *kept.tags, kept.source))
+        assert token not in said
+        assert KNOWN not in said
+        assert "[redacted:" in kept.text
+        assert memories.search(token) == []
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"text": " "},
+            {"text": "x" * 4001},
+            {"scope": "world"},
+            {"created_at": "today"},
+            {"tags": ("x" * 401,)},
+            {"subject": "x" * 201},
+        ],
+    )
+    def test_what_is_no_memory_is_refused(self, memories: Memories, given: dict[str, object]) -> None:
+        """With the reason, and nothing is kept."""
+        with pytest.raises(UserError, match="cannot be kept as a memory"):
+            memories.add(**{"text": "x", "created_at": AT, **given})  # type: ignore[arg-type]  wrong on purpose
+        with pytest.raises(NoMemory):
+            memories.entries()
+
+    def test_a_plan_gets_those_that_fit_and_then_the_others(self, memories: Memories) -> None:
+        """The others only of project and repository; the threshold is passed on, and judged by whoever plans."""
+        put(memories, "alpha", "lunch", "noon")
+        put(memories, "of a task", scope="task", subject="t1")
+        pack = memories.pack("alpha", "shop", threshold=3)
+        assert (pack.project_id, pack.query, pack.threshold) == ("shop", "alpha", 3)
+        assert texts(pack.memories)[0] == "alpha"
+        assert sorted(texts(pack.memories)) == ["alpha", "lunch", "noon"]
+        assert texts(memories.pack("task", "shop").memories)[0] == "of a task"
+        assert texts(memories.pack("alpha", "shop", scopes=("task",)).memories) == []
+
+    def test_a_plan_gets_a_bounded_number(self, memories: Memories) -> None:
+        """Twenty, the best of them."""
+        put(memories, *(f"note {n}" for n in range(MOST_PACKED + 5)), "alpha")
+        pack = memories.pack("alpha", "shop")
+        assert len(pack.memories) == MOST_PACKED
+        assert pack.memories[0].text == "alpha"
+        assert pack == memories.pack("alpha", "shop")

@@ -1,0 +1,146 @@
+"""Every adapter of the Memories port passes the same suite; the one on disk forgets for good and names its troubles."""
+
+import random
+
+import apsw
+import pytest
+
+from steersman.adapters.sqlite import memory as adapter
+from steersman.adapters.sqlite.memory import SqliteMemories
+from steersman.errors import MemoryUnavailable, UserError
+from steersman.testing.conformance_memory import AT, KNOWN, MemoriesConformance, put, texts
+from steersman.testing.memories import ForgetfulMemories
+
+
+class TestForgetful(MemoriesConformance):
+    """The fake of the tests."""
+
+    @pytest.fixture
+    def memories(self):
+        return ForgetfulMemories((KNOWN,))
+
+
+class TestSqlite(MemoriesConformance):
+    """The database on disk."""
+
+    @pytest.fixture
+    def memories(self, tmp_path):
+        return SqliteMemories(str(tmp_path / "state" / "memory.db"), lambda: (KNOWN,))
+
+
+def test_both_answer_alike(tmp_path):
+    """Two hundred questions about sixty texts get the same answers in the same order from the fake and the database."""
+    chance = random.Random(7)  # noqa: S311  the same questions each time
+    words = (
+        "deploy",
+        "deployment",
+        "test",
+        "tests",
+        "lunch",
+        "部署",
+        "生产",
+        "api",
+        "key",
+        "rotate",
+        "never",
+        "x",
+    )
+    real, fake = SqliteMemories(str(tmp_path / "m" / "memory.db")), ForgetfulMemories()
+    for n in range(60):
+        text = " ".join(chance.choices(words, k=chance.randint(1, 12)))
+        at = f"2026-01-{n % 28 + 1:02}T00:00:00Z"
+        assert real.add(text, created_at=at) == fake.add(text, created_at=at)
+    for _ in range(200):
+        query = " ".join(chance.choices(words, k=chance.randint(1, 3)))
+        assert real.search(query, limit=60) == fake.search(query, limit=60)
+        assert real.pack(query, "shop") == fake.pack(query, "shop")
+
+
+def test_what_is_forgotten_is_in_no_file(tmp_path):
+    """Neither its text nor its words, in no file beside the database either."""
+    memories = SqliteMemories(str(tmp_path / "memory.db"))
+    put(memories, *(f"harmless {n}" for n in range(50)))
+    (name,) = put(memories, "the unmentionable zanzibar affair")
+    trace = (b"zanzibar", b"zanzibar".hex().encode())
+    assert any(t in path.read_bytes() for path in tmp_path.iterdir() for t in trace)
+    memories.forget(name)
+    assert not [path.name for path in tmp_path.iterdir() for t in trace if t in path.read_bytes()]
+    assert len(memories.entries()) == 50
+
+
+def broken(path):
+    path.write_bytes(b"not a database " * 100)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def foreign(path):
+    apsw.Connection(str(path)).execute("CREATE TABLE x(y)")
+
+
+def newer(path):
+    put(SqliteMemories(str(path)), "x")
+    apsw.Connection(str(path)).execute("PRAGMA user_version=99")
+
+
+def half(path):
+    put(SqliteMemories(str(path)), "x")
+    apsw.Connection(str(path)).execute("DROP TABLE memory")
+
+
+def folder(path):
+    path.mkdir()
+    (path / "x").write_text("x" * 1000)
+
+
+def odd(path):
+    put(SqliteMemories(str(path)), "x")
+    apsw.Connection(str(path)).execute("UPDATE memory SET body = '{}'")
+
+
+@pytest.mark.parametrize(
+    "damage", [broken, empty, foreign, newer, half, folder, odd], ids=lambda f: f.__name__
+)
+def test_a_database_that_cannot_be_used(tmp_path, damage):
+    """It is named with the next step, for readers and writers, and left as it is."""
+    path = tmp_path / "memory.db"
+    damage(path)
+    memories = SqliteMemories(str(path))
+    asks = (
+        memories.entries,
+        lambda: memories.pack("x", "shop"),
+        lambda: memories.add("x", created_at=AT),
+        lambda: memories.forget("mem_000000000000"),
+    )
+    for ask in asks[:3] if damage is odd else asks:
+        with pytest.raises(MemoryUnavailable, match=r"cannot be used .* restore the file"):
+            ask()
+
+
+def test_another_process_finds_everything(tmp_path):
+    """What was added is there for whoever opens the file next, in whatever order they were made."""
+    path = str(tmp_path / "memory.db")
+    put(SqliteMemories(path), "kept")
+    assert texts(SqliteMemories(path).search("kept")) == ["kept"]
+
+
+def test_there_are_only_so_many(tmp_path, monkeypatch):
+    """One too many is refused with the way out; the same one again is not."""
+    monkeypatch.setattr(adapter, "MOST", 2)
+    memories = SqliteMemories(str(tmp_path / "memory.db"))
+    put(memories, "a", "b", "a")
+    with pytest.raises(UserError, match="forget some"):
+        put(memories, "c")
+
+
+def test_a_broken_step_leaves_nothing(tmp_path, monkeypatch):
+    """A memory and its words are kept together or not at all."""
+    memories = SqliteMemories(str(tmp_path / "memory.db"))
+    put(memories, "a")
+    monkeypatch.setattr(adapter, "_coded", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        put(memories, "b")
+    monkeypatch.undo()
+    assert texts(memories.entries()) == ["a"]

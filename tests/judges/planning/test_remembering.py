@@ -1,0 +1,81 @@
+"""How texts are taken apart into words, and what a plan is given."""
+
+import pytest
+
+from steersman.errors import UserError
+from steersman.judges.planning.hidden import hidden
+from steersman.judges.planning.remembering import (
+    MOST_TERMS,
+    Term,
+    order,
+    packed,
+    remembered,
+    terms_of,
+    words_of,
+)
+
+AT = "2026-01-25T09:30:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ()),
+        ("Use uv_run, NOT pip!", ("use", "uv", "run", "not", "pip")),
+        ("部署", ("部署", "署")),
+        ("生产部署", ("生产", "产部", "部署", "署")),
+        ("v2部署now", ("v2", "部署", "署", "now")),
+        ("ＡＢ ﬁn Straße", ("ab", "fin", "strasse")),
+        ("\x00\ud800 ?", ()),
+    ],
+)
+def test_words(text, words):
+    """Words as they are compared; pairs of characters where there are no spaces."""
+    assert words_of(text) == words
+
+
+def test_terms():
+    """Each word once; long ones also find what begins with them, lone characters the pairs that do."""
+    assert terms_of("go deploy deploy 部署 部") == (
+        Term("go", begins=False), Term("deploy", begins=True), Term("部署", begins=False), Term("部", begins=True),
+    )  # fmt: skip
+    assert len(terms_of(" ".join(f"word{n}" for n in range(200)))) == MOST_TERMS
+
+
+def test_the_order_is_total():
+    """How well it fits, then the younger one, then the name."""
+    old, new = remembered("a", created_at=AT), remembered("b", created_at="2026-02-01T00:00:00Z")
+    assert sorted([(1, old), (1, new), (0, old)], key=lambda p: order(*p)) == [(0, old), (1, new), (1, old)]
+
+
+def test_a_memory_is_named_by_what_it_says():
+    """The same words have the same name; scope and subject are part of it, tags and time are not."""
+    one = remembered(" a ", created_at=AT, tags=["x", " "])
+    assert one.id == remembered("a", created_at="2026-02-01T00:00:00Z").id
+    assert one.tags == ("x",)
+    assert (
+        len(
+            {
+                one.id,
+                remembered("a", scope="repo", created_at=AT).id,
+                remembered("a", subject="s", created_at=AT).id,
+            }
+        )
+        == 3
+    )
+    with pytest.raises(UserError, match="cannot be kept"):
+        remembered("", created_at=AT)
+
+
+def test_a_secret_leaves_no_trace():
+    """Its kind is told, and nothing that words could be tried against."""
+    assert hidden("use hunter-two-three now", ("hunter-two-three",)) == "use [redacted:known] now"
+
+
+def test_a_pack_holds_each_memory_once():
+    """Those that fit first; of the others only what holds everywhere."""
+    a, b = remembered("a", created_at=AT), remembered("b", created_at=AT)
+    task = remembered("c", scope="task", created_at=AT)
+    pack = packed("q" * 5000, "shop", ("project",), 1, [b], [a, b, task])
+    assert pack.memories == (b, a)
+    assert len(pack.query) == 4000
