@@ -259,7 +259,7 @@ def test_plan(plan):
 
 def test_contract_unknown():
     """A contract nobody wrote is refused, not guessed."""
-    assert problems(GOOD, "poet") == ("contract: 'poet' is unknown; known are reviewer, tester",)
+    assert problems(GOOD, "poet") == ("contract: 'poet' is unknown; known are planner, reviewer, tester",)
 
 
 def test_contract_without_joined_rules(monkeypatch):
