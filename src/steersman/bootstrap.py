@@ -130,6 +130,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
         "sealed": _sealing(FileAnchors(state)),
         "anchors": _anchors(project, state),
+        "planning": lambda: _planning(project, state),
         **instead,
     }
     if "journal" not in ports:
@@ -138,6 +139,27 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         ports["journal"] = open_journal(project, create=create)
         ports["chats"] = SqliteChats(ports["journal"])
     return World(**ports)
+
+
+def _planning(project: "Path", state: "Path") -> Any:
+    from steersman.adapters.anchor_key import AnchorKey
+    from steersman.adapters.plan_folder import FolderPlans
+    from steersman.runtime.planning import Planning
+
+    return Planning(
+        registries=registries(project),
+        scanner=scanner(project),
+        memories=memories(project),
+        plans=FolderPlans(project / ".steersman" / "runs"),
+        sign=AnchorKey(state).signature,
+    )
+
+
+def signed_here(project: "Path") -> Any:
+    """Whether some bytes were signed by this project's key: (bytes, name of the key, signature) -> yes or no."""
+    from steersman.adapters.anchor_key import AnchorKey
+
+    return AnchorKey(state_dir(project)).holds
 
 
 def known_secrets(project: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -330,6 +352,13 @@ def registries(project: "Path") -> Any:
     from steersman.adapters.registry_files import FileRegistries
 
     return FileRegistries(project, state_dir(project))
+
+
+def memories(project: "Path") -> Any:
+    """What was learnt in a project before."""
+    from steersman.adapters.sqlite.memory import SqliteMemories
+
+    return SqliteMemories(state_dir(project) / "memory.db")
 
 
 def scanner(project: "Path") -> Any:

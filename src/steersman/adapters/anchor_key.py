@@ -45,6 +45,25 @@ class AnchorKey:
             return False
         return base64.b64encode(signature).decode() == anchor.signature
 
+    def signature(self, data: bytes) -> tuple[str, bytes]:
+        """The public key as a name, and the signature over some bytes."""
+        private = self._load()
+        return self.public(), private.sign(data)
+
+    def holds(self, data: bytes, keyid: str, signature: bytes) -> bool:
+        """Whether this project's key has signed these bytes."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if not self._public.exists() or keyid != self.public():
+            return False
+        try:
+            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(keyid, validate=True))
+            key.verify(signature, data)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
     def public(self) -> str:
         """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
         if not self._public.exists():

@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": ("demo:demo", "A whole run on a throw-away repository, in seconds."),
     "init": ("init:init", "Find the project's checks, prove them, write steersman.toml."),
     "run": ("run:run", "Give a task to the crew and watch it work."),
+    "plan": ("plan:plan", "Plan an intent, or a goal in words; nothing is executed."),
     "runs": ("runs:runs", "List runs."),
     "show": ("show:show", "Everything about one run."),
     "watch": ("watch:watch", "Follow a run that another process drives."),

@@ -26,7 +26,8 @@ def tell_ending(deck: Deck, run: str, code: int) -> int:
 
 def _tell(deck: Deck, seen: Picture, code: int) -> None:
     if deck.as_json:
-        deck.tell({**msgspec.to_builtins(seen.status), "exit_code": code, "next": _next(deck, seen)})
+        told = {**msgspec.to_builtins(seen.status), "exit_code": code, "next": _next(deck, seen)}
+        deck.tell(told if seen.live.machine.tree else {**told, **_plan(seen)})
         return
     s = seen.status
     match s.status:
@@ -48,6 +49,9 @@ def _outcome(deck: Deck, seen: Picture) -> None:
     deck.say(
         f"run {s.run}: {s.outcome} after {span(s.at - s.created)}", fg="green" if good else "red", bold=True
     )
+    if not seen.live.machine.tree:
+        _tell_plan(deck, seen)
+        return
     for c in s.checks[:LISTED]:
         deck.say(f"  check {check(c)}")
     for f in [f for f in s.findings if f.state == "open"][:LISTED]:
@@ -71,8 +75,44 @@ def _outcome(deck: Deck, seen: Picture) -> None:
         deck.say(f"  {command}")
 
 
+def _plan(seen: Picture) -> dict[str, Any]:
+    """What a planning run has brought, for programs."""
+    from steersman.views.planning.outcome import failure_of, summary_of
+
+    return {
+        "plan": plan_folder(seen) or None,
+        "summary": msgspec.to_builtins(summary_of(seen.snapshot, seen.text)),
+        "failure": msgspec.to_builtins(failure_of(seen.snapshot, seen.text)),
+    }
+
+
+def plan_folder(seen: Picture) -> str:
+    """Where the frozen plan of a run lies; nothing where there is none."""
+    if seen.snapshot.state != "DONE":
+        return ""
+    world, out = seen.live.world, seen.text(seen.snapshot.context.out_ref)
+    return out or (world.planning().plans.place(seen.snapshot.run) if world.planning is not None else "")
+
+
+def _tell_plan(deck: Deck, seen: Picture) -> None:
+    from steersman.views.planning.outcome import outcome_lines
+
+    for line in outcome_lines(seen.snapshot, seen.text):
+        deck.say(f"  {line}")
+    folder = plan_folder(seen)
+    if folder:
+        deck.say(f"  frozen in {folder}")
+    deck.say("next:")
+    for command in _next(deck, seen):
+        deck.say(f"  {command}")
+
+
 def _next(deck: Deck, seen: Picture) -> list[str]:
     s: Any = seen.status
+    if not seen.live.machine.tree and s.status in ("done", "stopped"):
+        folder = plan_folder(seen)
+        look = [f"{deck.me} plan verify {folder}"] if folder else []
+        return [f"{deck.me} plan explain {s.run}", *look, f"{deck.me} audit tape {s.run} --as runtape"]
     match s.status:
         case "waiting for you":
             return [c for g in s.gates if not g.answer for c in commands(g, deck.me)]

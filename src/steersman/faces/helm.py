@@ -1,6 +1,6 @@
 """What a face is handed: the few functions it needs, filled in by `bootstrap` and by nobody else."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -85,6 +85,10 @@ class Helm(Protocol):
 
     def scanner(self, project: "Path") -> "Scanner":
         """What finds a project's facts."""
+        ...
+
+    def signed_here(self, project: "Path") -> Callable[[bytes, str, bytes], bool]:
+        """Whether some bytes were signed by this project's key."""
         ...
 
     def sqlite_version(self) -> str: ...

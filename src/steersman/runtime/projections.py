@@ -98,6 +98,32 @@ def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
         yield "code/diff.patch", lambda: p.text(c["patch_ref"]).encode()
     if c.get("results_ref"):
         yield "test-results.json", lambda: _json(p.text(c["results_ref"]).encode())
+    if not p.live.machine.tree:
+        yield from _plan_files(p)
+
+
+def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """What the specification of the planner wants to be seen of every run, also of one that has failed."""
+    from steersman.views.planning.outcome import failure_of, summary_of
+
+    yield "coordinator_run_tape.json", lambda: _json(msgspec.json.encode(form(p, "runtape")))
+    yield "audit_log.json", lambda: _json(msgspec.json.encode(form(p, "auditlog")))
+    failed, told = failure_of(p.snapshot, p.text), summary_of(p.snapshot, p.text)
+    if failed is not None:
+        yield "failure_pack.json", lambda: _json(msgspec.json.encode(failed))
+    if told is not None:
+        yield "run_summary.json", lambda: _json(msgspec.json.encode(told))
+
+
+def form(p: Picture, name: str) -> msgspec.Struct:
+    """The tape of a planning run in one of the specification's forms."""
+    from steersman import __version__
+    from steersman.views.planning import forms
+
+    c = fields(p.snapshot.context)
+    if name == "runtape":
+        return forms.run_tape(p.live.machine, p.entries, c, p.text, f"steersman {__version__}")
+    return forms.audit_log(p.live.machine, p.entries, c, p.text)
 
 
 def _json(document: bytes) -> bytes:

@@ -11,6 +11,7 @@ ASKED = {
     "confirm": "Shall this proposal be implemented?",
     "merge": "Shall this change be merged?",
     "evidence": "The checks pass, but what they prove is in question. Does that count?",
+    "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",
 }
 SHOWN = 4_000
@@ -56,5 +57,7 @@ def _command(gate: Gate, choice: str, me: str) -> str:
             return f'{me} rework {gate.run} "what to change"'
         case "raise":
             return f"{me} answer {gate.run} raise {FIGURES.get(gate.shown.get('figure', ''), '--tokens')} N"
+        case "answer":
+            return f"{me} plan answer {gate.run}"
         case _:
             return f"{me} answer {gate.run} {choice}"

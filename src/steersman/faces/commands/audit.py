@@ -37,12 +37,17 @@ def audit() -> None:
     "tape",
     "steersman audit tape 261116-abc",
     "steersman audit tape 261116-abc --after 20 --json",
+    "steersman audit tape 261116-abc --as runtape   # of a plan",
     exits=EXITS,
 )
 @_run
 @click.option("--after", type=click.IntRange(0), default=0, help="Only entries after this one.")
-def tape(deck: Deck, *, run: str, after: int) -> int:
+@click.option("--as", "form", type=click.Choice(["entries", "runtape", "auditlog"]), default="entries", show_default=True,
+              help="As steersman keeps it, or a plan's tape in one of its specification's forms, as JSON.")  # fmt: skip
+def tape(deck: Deck, *, run: str, after: int, form: str) -> int:
     """The entries of RUN, one a line; with --json one JSON object a line."""
+    if form != "entries":
+        return _in_form(deck, run, form)
     from steersman.kernel.replay import Bad
     from steersman.runtime.audit import tape as entries_of
 
@@ -53,6 +58,19 @@ def tape(deck: Deck, *, run: str, after: int) -> int:
         if link[0].seq > after:
             deck.stream({**msgspec.to_builtins(link[0]), "hash": link[1]})
             deck.say(one_line(_line(link[0], link[1])))
+    return DONE
+
+
+def _in_form(deck: Deck, run: str, form: str) -> int:
+    from steersman.runtime.projections import form as rendered
+    from steersman.runtime.projections import picture
+
+    seen = picture(deck.sight.world, _found(deck, run))
+    if seen.live.machine.name != "coordinator":
+        raise UserError(f"run {seen.snapshot.run} is no plan: `--as {form}` is a form of plans")
+    document = rendered(seen, form)
+    deck.say(printable_json(msgspec.json.format(msgspec.json.encode(document)).decode()))
+    deck.tell(msgspec.to_builtins(document))
     return DONE
 
 

@@ -187,8 +187,8 @@ def _output(name: str, digest: str) -> tuple[Op, ...]:
 
 
 def _failed(e: Any) -> tuple[Op, ...]:
-    """Why there is no plan, where something has found that."""
-    return _told(failure_ref=e.failure_ref, detail_ref=e.detail_ref)
+    """Why there would be no plan if the run ended here; the next state that brings something says it anew."""
+    return (("set", "failure_ref", e.failure_ref), ("set", "detail_ref", e.detail_ref))
 
 
 def _told(**refs: str) -> tuple[Op, ...]:

@@ -47,7 +47,7 @@ def finalize(c: Context) -> dict[str, Any]:
 
 
 def review(c: Context) -> dict[str, Any]:
-    return {**_decided(c), "settled": c.settled_ref}
+    return {**_decided(c), "settled": c.settled_ref, "routing": c.routing_ref}
 
 
 def freeze(c: Context) -> dict[str, Any]:

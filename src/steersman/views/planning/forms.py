@@ -228,9 +228,8 @@ def _told(m: Machine, e: Entry, found: Documents) -> Iterator[AuditRecord]:
     if e.kind == "created":
         yield record("run_started", definition=e.definition)
     passed = {g.guard_name: g.passed for g in (_guard(m, n, held=h) for n, h in e.guards.items())}
-    yield record(
-        "state_transition", **{"from": e.source or "INIT", "to": e.to, "trigger": e.event, "guards": passed}
-    )
+    step: dict[str, Any] = {"from": e.source or "INIT", "to": e.to, "trigger": e.event, "guards": passed}
+    yield record("state_transition", **step)
     match e.source, e.event:
         case "PRECHECKED", _ if found.report is not None:
             for check in found.report.red_lines:

@@ -1,0 +1,115 @@
+"""The questions of a plan that waits, and a person's answers to them: from a file, or one by one at a prompt."""
+
+import json
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from steersman.contracts.planning.questions import AskedQuestion, QuestionPack
+from steersman.errors import UserError
+from steersman.faces.deck import Deck, aside
+from steersman.faces.voyage import spoken
+from steersman.ports.journal import Gate
+
+
+def waiting_pack(deck: Deck, run: str) -> tuple[Gate, QuestionPack]:
+    """The open gate of a planning run and the questions it is about."""
+    from steersman.faces.commands.answers import open_gate
+    from steersman.runtime.projections import reading
+
+    gate = open_gate(deck, run)
+    if gate.job != "answers":
+        raise UserError(f"run {gate.run} asks no questions: see `{deck.me} why {gate.run}`")
+    text = reading(deck.bridge.live(gate.run))(gate.shown["questions"])
+    return gate, msgspec.json.decode(text, type=QuestionPack)
+
+
+def template_of(pack: QuestionPack, *, plain: bool = False) -> Any:
+    """An answer pack in which every question has its default, to be changed by whoever knows better."""
+    answers = [
+        {"question_id": q.question_id, "answer": first_answer(q), "rationale": ""} for q in pack.questions
+    ]
+    value = {"schema_version": "0.9.2", "question_pack_id": pack.pack_id, "answers": answers}
+    return value if plain else json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def first_answer(question: AskedQuestion) -> str:
+    """The answer that a question's default stands for, else the first that was suggested."""
+    from steersman.machines.coordinator.choices import default_word
+
+    word = default_word(question)
+    known = [s.answer for s in question.suggested_answers]
+    return word if word in known else known[0]
+
+
+def ask_each(deck: Deck, pack: QuestionPack) -> Any:
+    """Asks at the terminal, beside the answer; whoever cannot be asked is told how to answer from a file."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        told = f"`{deck.me} plan answer RUN --template > answers.json`, fill it in, and give the file"
+        raise UserError(f"nobody is here to be asked: {told}")
+    answers = [_asked(deck, q, n, len(pack.questions)) for n, q in enumerate(pack.questions, 1)]
+    return {"schema_version": "0.9.2", "question_pack_id": pack.pack_id, "answers": answers}
+
+
+def _asked(deck: Deck, q: AskedQuestion, n: int, of: int) -> dict[str, Any]:
+    for line in question_lines(q, n, of):
+        click.echo(aside(line), file=sys.stderr)
+    known = [s.answer for s in q.suggested_answers]
+    while True:
+        word = _line(f"answer ({'/'.join(known)}) [{first_answer(q)}]: ") or first_answer(q)
+        if word in known:
+            break
+        deck.warn(f"{word!r} is none of {', '.join(known)}")
+    text = _line("which? one a line, end with an empty line:\n", many=True) if _needs_words(q, word) else ""
+    why = _line("why (may be empty): ")
+    return {"question_id": q.question_id, "answer": word, "text": text, "rationale": why}
+
+
+def _needs_words(q: AskedQuestion, word: str) -> bool:
+    from steersman.machines.coordinator.choices import needs_text
+
+    return needs_text(q, word)
+
+
+def _line(prompt: str, *, many: bool = False) -> str:
+    lines: list[str] = []
+    click.echo(prompt, nl=False, file=sys.stderr)
+    while True:
+        line = sys.stdin.readline()
+        if not line:
+            raise UserError("nobody answers any more; nothing was answered, the questions stay open")
+        if not many:
+            return line.strip()
+        if not line.strip():
+            return "\n".join(lines)
+        lines.append(line.strip())
+
+
+def question_lines(q: AskedQuestion, n: int, of: int) -> list[str]:
+    """A question for people: what, why, on what evidence, what happens without an answer."""
+    default = q.default_strategy
+    held = f"{default.strategy} {default.value}".strip()
+    return [
+        "",
+        f"{n} of {of} · {q.type} · {q.blocking_level} · {q.question_id}",
+        q.question_text,
+        f"  {q.context}",
+        f"  evidence: {', '.join(q.evidence_refs)}",
+        *(f"  {s.answer}: {s.meaning} (risk: {s.risk_change})" for s in q.suggested_answers),
+        f"  without an answer: {held} ({default.reason})",
+    ]
+
+
+def answer_with(deck: Deck, gate: Gate, value: Any) -> int:
+    """Answers the gate with a pack, or with every default; then the run is driven on."""
+    choice = "answer" if value is not None else "defaults"
+    more = (
+        {"text": deck.bridge.text(gate.run, json.dumps(value, ensure_ascii=False))}
+        if value is not None
+        else {}
+    )
+    posted = deck.bridge.answer(gate, choice, deck.person, **more)
+    deck.say(f"{deck.person}: {choice} · gate {gate.id}")
+    return spoken(deck, gate.run, posted)

@@ -1,0 +1,375 @@
+"""The planner's effects: documents in, documents out, and what was counted on the way.
+
+What a plan is worked out from and how is in `judges.planning` and the coordinator's own files; here documents are
+fetched, handed on and kept. **Invariant:** nothing is started, and nothing but a frozen plan is written.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from steersman.contracts.planning import facts
+from steersman.contracts.planning.content import Rule
+from steersman.contracts.planning.decisions import (
+    PrecheckReport,
+    Problem,
+)
+from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
+from steersman.contracts.planning.review import ReviewPack
+from steersman.errors import JournalError, SteersmanError, UserError
+from steersman.judges.planning.citations import bundled
+from steersman.judges.planning.forbidden import forbidden
+from steersman.judges.planning.precheck import facts as counted
+from steersman.judges.planning.precheck import passes
+from steersman.judges.planning.precheck import precheck as looked_at
+from steersman.judges.planning.risk import assess
+from steersman.judges.planning.routing import advise
+from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rules import adjudicate as adjudicated
+from steersman.judges.text import clip, printable
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator import answers as replies
+from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
+from steersman.machines.coordinator import freeze as freezing
+from steersman.machines.coordinator.faults import Faults, faults
+from steersman.machines.coordinator.inputs import lineage, plan_id
+from steersman.machines.coordinator.verify import verify
+from steersman.runtime.call import Call
+from steersman.runtime.performers.plan_documents import COORDINATOR, Table
+from steersman.views.planning.drawn import drawn
+
+Facts = TypeVar("Facts", bound=msgspec.Struct)
+
+
+def _planned(state: str) -> Callable[[Callable[[Table], Facts]], Callable[[Call], Awaitable[Facts]]]:
+    """Planning computes and reads files, beside the loop; what breaks is a reason why there is no plan."""
+
+    def decorate(work: Callable[[Table], Facts]) -> Callable[[Call], Awaitable[Facts]]:
+        returns: type[Facts] = get_type_hints(work)["return"]
+
+        def performed(call: Call) -> Facts:
+            try:
+                return work(Table(call))
+            except JournalError:
+                raise
+            except Exception as error:
+                why = clip(printable(f"{type(error).__name__}: {error}"), 1800)
+                about = failure.About(call.given("intent_id", ""), call.given("plan", ""))
+                pack = canonical(failure.broken(about, state, why)).decode()
+                told = {"detail_ref": call.payloads.put(why), "failure_ref": call.payloads.put(pack)}
+                return returns(**told)
+
+        async def perform(call: Call) -> Facts:
+            return await asyncio.to_thread(performed, call)
+
+        return perform
+
+    return decorate
+
+
+@_planned("PRECHECKED")
+def precheck(t: Table) -> facts.PrecheckFacts:
+    """The intent held against schema, registry and red lines: all of it, whatever a part of it says."""
+    loaded = t.world.registries.load()
+    if loaded.problems:
+        told = "; ".join(f"{p.field}: {p.message}" for p in loaded.problems[:20])
+        raise UserError(f"the registry cannot be used: {told}; see `steersman registry check`")
+    report = looked_at(t.raw, t.policy_raw, loaded.registry)
+    found = counted(report, t.raw, t.policy_raw)
+    begun = t.call.given("mode", "")
+    other = f"it was begun as {begun}, intent and policy ask for {found.mode}" if found.mode != begun else ""
+    about = failure.About(report.intent_id)
+    ref, digest = t.keep(report)
+    return msgspec.structs.replace(
+        found,
+        registry=t.world.registries.keep(loaded.registry),
+        report_ref=ref,
+        report_digest=digest,
+        failure_ref=t.why(
+            other or not passes(report),
+            lambda: failure.precheck_failure(report, about, mode_changed=other),
+        ),
+    )
+
+
+@_planned("CONTEXT_BUILT")
+def context(t: Table) -> facts.ContextFacts:
+    """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
+    reach = t.intent.scope.project_id
+    memory, no_memory = _had(lambda: t.world.memories.pack(reach, t.intent.objective.goal))
+    found, no_facts = _had(lambda: t.world.scanner.scan(reach))
+    seen = facts.ContextFacts(
+        memory=memory is not None,
+        memories=len(memory.memories) if memory is not None else 0,
+        threshold=memory.threshold if memory is not None else 1,
+        facts=len(found.facts) if found is not None else 0,
+        policy=True,
+    )
+    if found is not None and not found.facts:
+        no_facts = "the scan has found nothing it knows: see `steersman facts`"
+    if memory is None or found is None or no_facts or seen.memories < seen.threshold:
+        pack = failure.context_failure(
+            failure.About(t.intent.id, "", t.intent.risk.overall),
+            memory=no_memory,
+            memories=seen.memories,
+            threshold=seen.threshold,
+            facts=no_facts,
+        )
+        return msgspec.structs.replace(seen, failure_ref=t.keep(pack)[0])
+    bundle = bundled(memory, found, t.policy)
+    ref, digest = t.keep(bundle)
+    named = plan_id(lineage(t.intent, t.registry, bundle, COORDINATOR))
+    return msgspec.structs.replace(seen, plan_id=named, bundle_ref=ref, bundle_digest=digest)
+
+
+def _had(ask: Callable[[], Any]) -> tuple[Any, str]:
+    """An answer, or why there is none."""
+    try:
+        return ask(), ""
+    except (SteersmanError, OSError) as error:
+        return None, clip(printable(str(error)), 1000)
+
+
+@_planned("RULES_EVALUATED")
+def adjudicate(t: Table) -> facts.RulesFacts:
+    """Every rule on every planned command, the plan's risk, and advice on models."""
+    rules = tuple(r for r in t.registry.all_usable("rule") if isinstance(r, Rule))
+    decisions = adjudicated(t.intent, t.registry, t.bundle, compile_rules(rules), t.effective)
+    risk = assess(t.intent, t.registry, decisions, t.bundle)
+    routing = advise(t.intent, t.registry, t.policy)
+    never = forbidden(t.intent, t.registry, t.policy)
+    commands = [c.command_id for c in t.intent.planned_commands]
+    ref, digest = t.keep(decisions)
+    found = facts.RulesFacts(
+        commands=len(commands),
+        decided=len(decisions),
+        undecidable=sum(d.undecidable for d in decisions),
+        conflicts=sum(bool(d.conflict) for d in decisions),
+        hard_denies=sum(d.hard for d in decisions),
+        soft_denies=sum(d.decision == "deny" and not d.hard for d in decisions),
+        unexplained=sum(d.decision == "deny" and not d.reason.strip() for d in decisions),
+        violations=sum(a.violation for a in routing),
+        forbidden=len(never),
+        overall_risk=risk.overall_risk,
+        decisions_ref=ref,
+        decisions_digest=digest,
+        risk_ref=t.keep(risk)[0],
+        routing_ref=t.keep(routing)[0],
+    )
+    wrong = (
+        found.undecidable,
+        found.conflicts,
+        found.hard_denies,
+        found.unexplained,
+        found.violations,
+        never,
+    )
+    about = t.about._replace(risk=risk.overall_risk)
+    return msgspec.structs.replace(
+        found,
+        failure_ref=t.why(
+            any(wrong) or found.decided != found.commands,
+            lambda: failure.rules_failure(about, decisions, routing, never, commands),
+        ),
+    )
+
+
+@_planned("GRAPH_DRAFTED")
+def draft(t: Table) -> facts.GraphFacts:
+    """The graph before anybody has answered, and what is not known."""
+    made = graph.draft(t.inputs)
+    questions = uncertainties.find(t.inputs, made)
+    chosen = t.chosen(questions)
+    found = faults(made, t.inputs)
+    wrong = (*found.cycles, *found.unmapped, *found.unassigned, *found.unsupported)
+    return msgspec.structs.replace(
+        _counted(t, made, found),
+        uncertainties=len(questions),
+        askable=(len(chosen.pack.questions) if chosen.pack else 0) + len(chosen.over),
+        uncertainties_ref=t.keep(questions)[0],
+        failure_ref=t.why(wrong, lambda: failure.graph_failure(t.about, found)),
+    )
+
+
+@_planned("QUESTIONS_EMITTED")
+def emit(t: Table) -> facts.QuestionFacts:
+    """The questions of one round, within what policy and budget leave; and what is told if nobody ever answers."""
+    chosen = t.chosen(t.questions)
+    asked = chosen.pack.questions if chosen.pack is not None else ()
+    ref, digest = t.keep(chosen.pack) if chosen.pack is not None else ("", "")
+    wrong = (*chosen.over, *chosen.unevidenced, *chosen.undefaulted, *chosen.unfit)
+    silence = failure.answer_failure(t.about, questions=asked)
+    pack = failure.question_failure(t.about, chosen) if wrong or not asked else silence
+    return facts.QuestionFacts(
+        asked=len(asked),
+        unevidenced=len(chosen.unevidenced),
+        undefaulted=len(chosen.undefaulted),
+        unfit=len(chosen.unfit),
+        over=len(chosen.over),
+        consumed=chosen.consumed,
+        pack_ref=ref,
+        pack_digest=digest,
+        failure_ref=t.keep(pack)[0],
+    )
+
+
+@_planned("AWAITING_ANSWERS")
+def weigh(t: Table) -> facts.AnswerFacts:
+    """What was said held against what was asked and against the rules; silence takes the defaults."""
+    if t.call.given("choice") == "defaults":
+        return _weighed(t, replies.timed_out(t.pack, t.policy, t.settled))
+    raw = _pack_given(t)
+    problems = replies.problems(t.pack, raw)
+    if problems:
+        return facts.AnswerFacts(problems=len(problems), problems_ref=t.keep(problems)[0])
+    given = msgspec.convert(raw, AnswerPack)
+    return _weighed(t, replies.weigh(t.pack, given, t.decisions, t.policy, t.settled))
+
+
+def _pack_given(t: Table) -> Any:
+    """An answer pack as it was given; nothing that can be read is nothing that was said."""
+    try:
+        return msgspec.json.decode(t.call.payloads.get(t.call.given("answers", "")))
+    except msgspec.DecodeError:
+        return None
+
+
+def _weighed(t: Table, found: replies.Weighed) -> facts.AnswerFacts:
+    return facts.AnswerFacts(
+        conflicts=len(found.conflicts),
+        blocked=len(found.blocked),
+        weighed=len(found.settled.answers),
+        settled_ref=t.keep(found.settled)[0],
+        conflicts_ref=t.keep(found.conflicts)[0] if found.conflicts else "",
+        failure_ref=t.why(
+            found.conflicts or found.blocked,
+            lambda: failure.answer_failure(
+                t.about, conflicts=found.conflicts, blocked=found.blocked, questions=t.pack.questions
+            ),
+        ),
+    )
+
+
+@_planned("GRAPH_FINALIZED")
+def finalize(t: Table) -> facts.GraphFacts:
+    """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
+    held = replies.defaults(t.questions, t.inputs.plan_id, t.policy, t.settled)
+    made = graph.finalize(t.inputs, held.settled)
+    found = faults(made, t.inputs)
+    return msgspec.structs.replace(
+        _counted(t, made, found),
+        blocked=len(held.blocked),
+        settled_ref=t.keep(held.settled)[0],
+        failure_ref=t.why(
+            held.blocked or found.all(),
+            lambda: failure.finalize_failure(t.about, found, held.blocked, t.questions),
+        ),
+    )
+
+
+def _counted(t: Table, made: ExecutionGraph, found: Faults) -> facts.GraphFacts:
+    ref, digest = t.keep(made)
+    return facts.GraphFacts(
+        nodes=len(made.nodes),
+        cycles=len(found.cycles),
+        unmapped=len(found.unmapped),
+        unassigned=len(found.unassigned),
+        unsupported=len(found.unsupported),
+        incomplete=len(found.incomplete),
+        placeholders=len(found.placeholders),
+        graph_ref=ref,
+        graph_digest=digest,
+    )
+
+
+@_planned("REVIEW_PACK_BUILT")
+def pack(t: Table) -> facts.ReviewFacts:
+    """Impact, budgets, reviews and the way back."""
+    settled = _settled(t)
+    made = review.review_pack(t.inputs, t.graph, settled, t.routing)
+    found = review.review_faults(t.inputs, made, settled)
+    ref, digest = t.keep(made)
+    return facts.ReviewFacts(
+        uncovered=len(found.uncovered),
+        over=tuple(b.name for b in found.over),
+        unjustified=len(found.unjustified),
+        pack_ref=ref,
+        pack_digest=digest,
+        failure_ref=t.why(any(found), lambda: failure.review_failure(t.about, found)),
+    )
+
+
+def _settled(t: Table) -> Settled:
+    if t.settled is None:
+        raise UserError("the run has settled nothing: plan again")
+    return t.settled
+
+
+@_planned("FROZEN_OUTPUTS")
+def freeze(t: Table) -> facts.FreezeFacts:
+    """Every output as bytes, written, read back and held against the manifest; the signed statement lies beside them."""
+    outputs = _outputs(t)
+    files = freezing.frozen(outputs, drawn(outputs))
+    malformed = freezing.malformed(files)
+    gaps = freezing.lineage_gaps(outputs.graph, outputs.inputs.registry.snapshot())
+    wrong: tuple[Problem, ...] = ()
+    if not malformed and not gaps:
+        wrong = _laid_down(t, files)
+    manifest = files[freezing.MANIFEST]
+    return facts.FreezeFacts(
+        files=len(files),
+        unmatched=len(wrong),
+        untraced=len(gaps),
+        malformed=len(malformed),
+        manifest_ref=t.call.payloads.put(manifest.decode()),
+        manifest_digest=sha256(manifest).hexdigest(),
+        signed=True,
+        failure_ref=t.why(
+            malformed or gaps or wrong,
+            lambda: failure.freeze_failure(t.about, malformed=malformed, unmatched=wrong, untraced=gaps),
+        ),
+    )
+
+
+def _outputs(t: Table) -> freezing.Outputs:
+    return freezing.Outputs(
+        inputs=t.inputs,
+        intent=t.raw,
+        report=t.read("report", PrecheckReport),
+        routing=t.routing,
+        graph=t.graph,
+        packs=tuple(
+            msgspec.json.decode(t.call.payloads.get(ref), type=QuestionPack)
+            for ref in t.call.given("packs", ())
+        ),
+        settled=_settled(t),
+        review=t.read("review", ReviewPack),
+    )
+
+
+def _laid_down(t: Table, files: dict[str, bytes]) -> tuple[Problem, ...]:
+    """Writes the plan with its envelope, reads it back, and says what is not as it should be."""
+    place = t.call.payloads.get(t.call.given("out", "")) or t.world.plans.place(t.call.run)
+    said = attest.statement(files)
+    keyid, signature = t.world.sign(attest.pae(attest.PAYLOAD_TYPE, said))
+    t.world.plans.write(place, {**files, attest.ENVELOPE: attest.envelope(said, keyid, signature)})
+    there = t.world.plans.read(place)
+    there.pop(attest.ENVELOPE, None)
+    return verify(there)
+
+
+PLANNED: dict[str, Callable[[Call], Awaitable[msgspec.Struct]]] = {
+    "precheck": precheck,
+    "plan_context": context,
+    "adjudicate": adjudicate,
+    "draft_graph": draft,
+    "emit_questions": emit,
+    "weigh_answers": weigh,
+    "finalize_graph": finalize,
+    "review_pack": pack,
+    "freeze": freeze,
+}

@@ -1,0 +1,20 @@
+"""What a planner is given beside the rest of the world."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from steersman.ports.plans import Plans
+from steersman.ports.registry import Registries
+from steersman.ports.scanner import Scanner
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Registries, facts, memories, the folders of frozen plans, and the key that signs them."""
+
+    registries: Registries
+    scanner: Scanner
+    memories: Any
+    plans: Plans
+    sign: Callable[[bytes], tuple[str, bytes]]  # bytes -> (name of the key, signature)

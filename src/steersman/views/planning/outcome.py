@@ -1,0 +1,86 @@
+"""What became of a planning run: the plan in a few lines, or why there is none and what would help.
+
+**Invariant:** a function of what the run's tape names; a failure is shown of a run that has failed, and of no other.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, ReviewPack
+from steersman.kernel.snapshot import Snapshot, fields
+
+Text = Callable[[str], str]
+FAILED = ("BLOCKED", "ABORTED")
+LISTED = 12
+
+
+def failure_of(s: Snapshot, text: Text) -> FailurePack | None:
+    """Why a run that has failed has failed; None of any other, and where the text is gone."""
+    return _read(text(fields(s.context).get("failure_ref", "")), FailurePack) if s.state in FAILED else None
+
+
+def review_of(s: Snapshot, text: Text) -> ReviewPack | None:
+    """The review pack of a run that is done."""
+    return _read(text(fields(s.context).get("review_ref", "")), ReviewPack) if s.state == "DONE" else None
+
+
+def _read(text: str, shape: Any) -> Any:
+    try:
+        return msgspec.json.decode(text, type=shape)
+    except msgspec.MsgspecError:
+        return None
+
+
+def summary_of(s: Snapshot, text: Text) -> CoordinatorRunSummary | None:
+    """A run that is over in one look; None while it goes on."""
+    ends: dict[str, Literal["DONE", "BLOCKED", "ABORTED"]] = {e: e for e in ("DONE", "BLOCKED", "ABORTED")}
+    if s.state not in ends:
+        return None
+    c, pack, failed = fields(s.context), review_of(s, text), failure_of(s, text)
+    settled = _read(text(c.get("settled_ref", "")), dict[str, Any]) or {}
+    defaulted = [a for a in settled.get("answers", ()) if a.get("provided_by") != "human"]
+    return CoordinatorRunSummary(
+        run_id=s.run,
+        plan_id=c.get("plan_id", ""),
+        intent_id=c.get("intent_id", ""),
+        final_state=ends[s.state],
+        nodes=c.get("nodes", 0),
+        actions=len(pack.actions) if pack is not None else 0,
+        excluded=len(pack.excluded) if pack is not None else 0,
+        questions_asked=len(settled.get("asked", ())),
+        questions_defaulted=len(defaulted),
+        overall_risk=c.get("overall_risk") or "low",
+        failure=failed.message if failed is not None else "",
+    )
+
+
+def outcome_lines(s: Snapshot, text: Text) -> list[str]:
+    """The outcome in words."""
+    pack, failed = review_of(s, text), failure_of(s, text)
+    if pack is not None:
+        return [*_planned(pack), *_left_out(pack)]
+    if failed is None:
+        return []
+    alarm = "ALERT, a red line: " if s.state == "ABORTED" else ""
+    lines = [f"{alarm}{failed.message} ({failed.failure_type}, {failed.cause}, in {failed.failed_at_state})"]
+    lines += [f"  {p.field}: {p.message}" for p in failed.problems[:LISTED]]
+    lines += ["what would help:"]
+    lines += [f"  {r.change}: {r.how}" for r in failed.recovery_suggestions[:LISTED]]
+    more = len(failed.recovery_suggestions) - LISTED
+    return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _planned(pack: ReviewPack) -> list[str]:
+    budgets = ", ".join(f"{b.name} {b.estimate} of {b.limit}" for b in pack.change_impact.budgets)
+    gates = ", ".join(sorted({g.category for g in pack.review_gates})) or "none"
+    return [
+        f"{pack.plan_id}: {pack.plan_summary.objective}",
+        f"  {len(pack.actions)} actions · risk {pack.risk_assessment.overall_risk} · reviews {gates}",
+        f"  estimated {pack.estimated_duration.value} {pack.estimated_duration.unit} · {budgets}",
+    ]
+
+
+def _left_out(pack: ReviewPack) -> list[str]:
+    return [f"  left out: {line}" for line in pack.excluded[:LISTED]]
