@@ -69,8 +69,18 @@ def new(
     say = deck.say if out else deck.warn
     for line in to_look_at(draft):
         say(line)
+    wrong = _wrong(deck, draft.value)
+    for line in wrong:
+        say(line, fg="red")
     deck.tell(
-        {"file": out or None, "intent": draft.value, "why": draft.why, "left_out": dict(draft.left_out)}
+        {
+            "file": out or None,
+            "intent": draft.value,
+            "why": draft.why,
+            "left_out": dict(draft.left_out),
+            "sealed": not role,
+            "problems": wrong,
+        }
     )
     if not out:
         deck.say(text.rstrip("\n"))

@@ -1,0 +1,215 @@
+"""Intents from the command line: drafted from a real repository, checked whole, sealed (issue: intent tooling; 001 §2)."""
+
+import hashlib
+import json
+
+import pytest
+import yaml
+
+from steersman.kernel.canonical import canonical
+
+GOAL = "Fix the discount in src/chandler/prices.py"
+
+
+def new(project, goal=GOAL, *more, out="fix.yaml"):
+    said = project.call("intent", "new", goal, "--out", out, *more)
+    assert said.code == 0, said.err
+    return project.repo / out
+
+
+def edit(path, old, new_):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new_, 1))
+
+
+def test_new_check_seal(chandlery):
+    """A draft is whole as it stands; an edit breaks its seal, and sealing it again mends that."""
+    path = new(chandlery)
+    assert chandlery.call("intent", "check", "fix.yaml").code == 0
+    edit(path, "description: ''", "description: Ten pieces count already.  # as the page says")
+    said = chandlery.call("intent", "check", "fix.yaml")
+    assert said.code == 4
+    assert "audit.checksum: is not the one of this document" in said.out
+    sealed = chandlery.call("intent", "seal", "fix.yaml", "--json").json()
+    assert chandlery.call("intent", "check", "fix.yaml").code == 0
+    assert "# as the page says" in path.read_text()
+    value = yaml.safe_load(path.read_text())
+    checksum = value["audit"].pop("checksum")
+    covered = canonical(value)
+    assert (sealed["checksum"], sealed["bytes"]) == (checksum, len(covered))
+    assert checksum == hashlib.sha256(covered).hexdigest()
+
+
+def test_new_cites_what_is_there(chandlery):
+    """Every piece of evidence leads to a fact of the scanned project; the file that the goal names is its scope."""
+    value = chandlery.call("intent", "new", GOAL, "--json").json()["intent"]
+    assert value["scope"]["targets"]["files"] == ["src/chandler/prices.py"]
+    by_id = {c["command_id"]: c for c in value["planned_commands"]}
+    assert "fact://test_command/pytest" in by_id["cmd_run_unit_tests"]["evidence_refs"]
+    assert value["audit"]["created_by"] == "ann"
+    assert value["selected_workflows"][0]["workflow_id"] == "wf_bug_fix"
+
+
+def test_new_as_asked(chandlery):
+    """Workflow, mode, files and areas as the person says; JSON where the file's name ends so; never over another file."""
+    path = new(chandlery, "Say what prices are", "--workflow", "wf_documentation", "--mode", "full_auto", "--area", "docs", out="a.json")  # fmt: skip
+    value = json.loads(path.read_text())
+    assert value["interaction"] == {"mode": "full_auto", "question_budget": 0, "question_policy": "never"}
+    assert value["selected_workflows"][0]["workflow_id"] == "wf_documentation"
+    said = chandlery.call("intent", "new", GOAL, "--out", "a.json")
+    assert (said.code, "there already" in said.err) == (2, True)
+    assert chandlery.call("intent", "check", "a.json", "--policy", "full_auto").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("new", "\u200b "), "a goal is missing"),
+        (("new", "Fix it", "--workflow", "wf_none"), "there is no workflow 'wf_none'"),
+        (("new", "Fix it", "--from-agent", "poet"), "nobody plays the role poet"),
+        (("check",), "a file with an intent is missing"),
+        (("check", "none.yaml"), "cannot read none.yaml"),
+        (("check", "--policy", "none.yaml"), "there is no policy"),
+        (("seal", "none.yaml"), "cannot read none.yaml"),
+    ],
+)
+def test_wrong_usage(chandlery, words, told):
+    """What cannot be done as asked says so, in one line, with exit code 2."""
+    said = chandlery.call("intent", *words)
+    assert (said.code, told in said.err) == (2, True), said.err
+
+
+def test_all_problems_at_once_with_line_and_field(chandlery):
+    """Form, sense, red line and reference: each is told with the line it stands on."""
+    path = new(chandlery)
+    edit(path, "max_files: 16", "max_files: many")
+    edit(path, "status: draft", "status: superseded\nshell: rm")
+    edit(path, "command_id: cmd_lint", "command_id: cmd_lintt")
+    lines = path.read_text().splitlines()
+    said = chandlery.call("intent", "check", "fix.yaml")
+    assert said.code == 4
+    for text, told in (
+        ("max_files: many", "budgets.max_files: has to be a whole number, and is text"),
+        ("status: superseded", "status: an intent that is superseded is not planned any more"),
+        ("shell: rm", "shell: is not a known field"),
+        ("shell: rm", "shell: 'shell' is the name of something to execute, and an intent carries none (I1)"),
+        ("command_id: cmd_lintt", "].command_id: cmd_lintt is no command of the registry (I5)"),
+    ):
+        at = next(n for n, line in enumerate(lines, 1) if text in line)
+        assert f"fix.yaml, line {at}: " in said.out
+        assert told in said.out, said.out
+    assert "max_files" in path.read_text()  # looked at, never changed
+    answer = chandlery.call("intent", "check", "fix.yaml", "--json").json()
+    assert answer["result"] == "refuse"
+    assert {p["field"] for p in answer["problems"]} >= {
+        "budgets.max_files",
+        "status",
+        "shell",
+        "audit.checksum",
+    }
+
+
+def test_notes_do_not_refuse(chandlery):
+    """A command that is talked down is noted; the plan counts with the registry's word."""
+    path = new(chandlery)
+    edit(path, "risk_level: medium", "risk_level: low")
+    chandlery.call("intent", "seal", "fix.yaml")
+    said = chandlery.call("intent", "check", "fix.yaml")
+    assert (said.code, "note: fix.yaml, line" in said.out) == (0, True), said.out
+
+
+def test_unreadable(chandlery):
+    """What is no document is refused with file and line, exit code 4."""
+    (chandlery.repo / "bad.yaml").write_text("id: x\nid: y\n")
+    said = chandlery.call("intent", "check", "bad.yaml")
+    assert (said.code, "bad.yaml, line 2: 'id' is given twice" in said.err) == (4, True)
+
+
+def test_seal_refuses_what_is_not_whole(chandlery):
+    """Only a whole intent is sealed; nothing is written."""
+    path = new(chandlery)
+    edit(path, "type: execution_intent", "type: plan")
+    before = path.read_text()
+    said = chandlery.call("intent", "seal", "fix.yaml")
+    assert (said.code, "type: has to be execution_intent" in said.out) == (4, True)
+    assert path.read_text() == before
+    (chandlery.repo / "list.yaml").write_text("- a\n")
+    assert chandlery.call("intent", "seal", "list.yaml").code == 2
+
+
+def test_drift(chandlery):
+    """001 §2 "Version drift detection": content that a project replaces after sealing is told, and seal takes it over."""
+    new(chandlery)
+    folder = chandlery.repo / ".steersman" / "registry" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "read.yaml").write_text(
+        "id: cmd_read_code\nversion: 2.0.0\nstatus: active\ntitle: Read\ndescription: Read files.\n"
+        "lineage: {introduced_in: here, supersedes: [cmd_read_code@1.0.0]}\n"
+        "effects: [read]\nrisk_level: low\nphases: [analysis]\n"
+    )
+    said = chandlery.call("intent", "check", "fix.yaml")
+    assert (said.code, "cmd_read_code: this command is 2.0.0 now" in said.out) == (4, True), (
+        said.out + said.err
+    )
+    assert chandlery.call("intent", "seal", "fix.yaml", "--out", "again.yaml").code == 0
+    assert chandlery.call("intent", "check", "again.yaml").code == 0
+
+
+def test_policies(chandlery):
+    """A policy is looked at with the intent, or alone; its lines are its own file's."""
+    new(chandlery)
+    (chandlery.repo / "team.yaml").write_text(
+        "policy_id: policy_team\nmode: full_auto\nquestion_budget: 3\nconstraints:\n  forbidden_operations: [deploi]\n"
+    )
+    for words in (("check", "fix.yaml", "--policy", "team.yaml"), ("check", "--policy", "team.yaml")):
+        said = chandlery.call("intent", *words)
+        assert said.code == 4
+        assert "team.yaml, line 3: question_budget: is not 0" in said.out
+        assert "team.yaml, line 5: constraints.forbidden_operations[0]: deploi is neither" in said.out
+    assert chandlery.call("intent", "check", "--policy", "semi_auto").code == 0
+
+
+CREW = """version: 1
+coder:
+  - mode: draft
+    attempt: 1
+    say: I think it is fine.
+  - mode: draft
+    attempt: 2
+    reply: {reply}
+"""
+REPLY = {
+    "title": "Ten pieces are cheaper", "description": "The page says ten.", "success_criteria": ["a test with ten pieces passes"],
+    "non_goals": [], "files": ["src/chandler/prices.py", "../../etc/passwd"], "areas": ["backend"], "risk_drivers": ["people see prices"],
+    "requires_review": ["cost"], "leave_out": ["cmd_build"],
+}  # fmt: skip
+
+
+def test_an_agent_proposes(chandlery):
+    """A reply that does not fit is asked for again; what fits becomes a draft that nobody has sealed."""
+    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(REPLY)))
+    (chandlery.repo / "steersman.toml").write_text(
+        'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
+    )
+    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    assert said.code == 0, said.err
+    assert "it is not sealed" in said.out
+    assert "scope.targets.files[1]: leaves the repository" in said.out
+    value = yaml.safe_load((chandlery.repo / "fix.yaml").read_text())
+    assert value["title"] == "Ten pieces are cheaper"
+    assert value["risk"]["requires_review"] == ["architecture", "cost"]
+    assert "cmd_build" not in [c["command_id"] for c in value["planned_commands"]]
+    assert chandlery.call("intent", "check", "fix.yaml").code == 4
+    assert chandlery.git("status", "--porcelain", "src") == ""
+
+
+def test_an_agent_that_never_fits(chandlery):
+    """Nothing is written."""
+    (chandlery.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - mode: draft\n    say: fine\n")
+    (chandlery.repo / "steersman.toml").write_text(
+        'version = 1\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n'
+    )
+    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml")
+    assert (said.code, "gave no proposal, nothing was written" in said.err) == (2, True), said.err
+    assert not (chandlery.repo / "fix.yaml").exists()
