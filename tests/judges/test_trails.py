@@ -48,6 +48,10 @@ LED = {
     "what is not there yet": (("bash", "ci/run.sh"), {"ci/run.sh": "[ -f extra.sh ] && . extra.sh\n"}, {"extra.sh"}),
     "just": (("just", "test"), {"justfile": "py := 'python3'\nrun:\n    {{py}} main.py\ntest:\n    {{py}} go.py\n", "go.py": ""}, {"go.py"}),
     "tox": (("tox",), {"tox.ini": "[testenv:py]\ncommands = python go.py\n[flake8]\nexclude = calc.py\n", "go.py": ""}, {"go.py"}),
+    "poe": (("poe", "test"), {"pyproject.toml": '[tool.poe.tasks]\ntest = "python go.py"\n[tool.poe.tasks.x]\nscript = "qa.verify:main"\n', "go.py": "", "qa/verify.py": ""}, {"go.py", "qa/verify.py"}),
+    "cargo": (("cargo", "test"), {"Cargo.toml": '[package]\nbuild = "gen.rs"\n[lib]\npath = "src/lib.rs"\n[[test]]\npath = "checks/x.rs"\n', "gen.rs": "", "src/lib.rs": "", "checks/x.rs": ""}, {"gen.rs", "checks/x.rs"}),
+    "a program in a folder": (("make", "test"), {"Makefile": "test:\n\tgo run ./tools/check\n", "tools/check/main.go": ""}, {"tools/check/main.go"}),
+    "a plugin that is a package": (("pytest", "-p", "plug"), {"plug/__init__.py": "from .impl import x\nfrom calc import add\n", "plug/impl.py": "from .other import y\n", "plug/other.py": ""}, {"plug/impl.py"}),
     "a ring": (("bash", "a.sh"), {"a.sh": "sh b.sh", "b.sh": "sh a.sh"}, {"b.sh"}),
 }  # fmt: skip
 ALSO = {"what is not there yet": ("extra.sh",)}
@@ -90,10 +94,15 @@ def test_without_checks_every_entry_counts():
 def test_a_project_says_what_its_tests_are_called():
     """`python_files` and `discover -p` name tests that no table knows."""
     files = {"pytest.ini": "[pytest]\npython_files = check_*.py *\n"}
-    assert followed([("pytest",), ("python3", "-m", "unittest", "-p", "spec*.py")], files).patterns == (
+    checks = [("pytest", "a[b].py::T"), ("python3", "-m", "unittest", "-p", "spec*.py", "qa.calc.T")]
+    assert set(followed(checks, files).patterns) == {
         "check_*.py",
         "spec*.py",
-    )
+        "a[[]b].py",
+        "qa.py",
+        "qa/calc.py",
+        "qa/calc/T.py",
+    }
 
 
 def test_a_bound_is_told():

@@ -86,6 +86,8 @@ def runs(path: str, text: str, asked: frozenset[str]) -> str:
                 return _scripts(json.loads(text), asked)
             case "pyproject.toml":
                 return _tables(tomllib.loads(text))
+            case "cargo.toml":
+                return _targets(tomllib.loads(text))
             case "setup.cfg" | "tox.ini":
                 return _sections(text)
             case _:
@@ -191,6 +193,13 @@ def _tables(told: Mapping[str, Any]) -> str:
             part = part.get(key, {})
         found += _strings(part)
     return "\n".join(found)
+
+
+def _targets(told: Mapping[str, Any]) -> str:
+    """What cargo runs beside the product: its build script, and tests that lie elsewhere."""
+    build = told.get("package", {}).get("build", "build.rs")
+    paths = [target.get("path", "") for kind in ("test", "bench") for target in told.get(kind, [])]
+    return "\n".join(f"run {path}" for path in (build, *paths))
 
 
 def _sections(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-MODULE_FLAGS = frozenset({"-m", "-p", "--plugin", "--plugins", "pytest_plugins", "--with-plugin"})
+MODULE_FLAGS = frozenset({"-m", "-p", "--plugin", "--plugins", "pytest_plugins", "--with-plugin", "script"})
 LOAD_FLAGS = frozenset(
     {"-r", "--require", "--import", "--loader", "--experimental-loader", "-c", "--config", "-f"}
 )
@@ -26,7 +26,7 @@ _READING_FIRST = (
     "unzip gzip chmod chown ln install rsync scp curl wget git test [ set export unset rem"
 )
 _RUNNING = (
-    "run runghc runhaskell java dart swift elixir escript scala kotlin jbang rust-script crystal nim tcc path build mage"
+    "run runghc runhaskell java dart swift elixir escript scala kotlin jbang rust-script crystal nim tcc mage"
 )
 _COMPILED = (
     ".c .cc .cpp .cxx .h .hh .hpp .m .mm .rs .go .java .kt .scala .cs .fs .vb .swift .hs .ml .mli .zig .d .f90 .erl "
@@ -39,6 +39,7 @@ RUNNERS_OF_SOURCE = frozenset(_RUNNING.split())
 SOURCES = tuple(_COMPILED.split())
 _SEGMENTS = re.compile(r"&&|\|\||[;|&\n(){}`]")
 _BREAKS = re.compile(r"[\s\"'<>,\[\]=:$@%]+")
+_KEY = re.compile(r"\s*[\w.-]+[\"']?\s*[:=]")  # `test = …`: a name, and not the program of that name
 _DASHED = re.compile(r"(?<!\S)(?P<flag>-[mprcf])(?=[\w./])")
 _IMPORTS = re.compile(
     r"(?:\brequire(?:_relative)?\s*\(?|\bfrom\s|\bimport\s*\(?|\binclude(?:_once)?\s*\(?|\brequire_once\s*\(?)\s*"
@@ -49,6 +50,9 @@ _PYTHON_IMPORT = re.compile(
     re.MULTILINE,
 )
 _PLUGINS = re.compile(r"\bpytest_plugins\b\s*(?::[^=\n]*)?=\s*(?P<value>\([^)]*\)|\[[^\]]*\]|[^\n]*)")
+
+
+Kind = Literal["python", "package", "conftest", "other"]
 
 
 class Spoken(NamedTuple):
@@ -64,7 +68,7 @@ def commands(text: str, *, shell: bool = True) -> Iterator[Spoken]:
     """The words of recipes and settings, or of other text where no word is a program that only reads."""
     for segment in _SEGMENTS.split(text):
         words = [w for w in _BREAKS.split(_DASHED.sub(r"\g<flag> ", segment)) if w]
-        reads = shell and words[:1] != [] and words[0] in FIRST_READERS
+        reads = shell and words[:1] != [] and words[0] in FIRST_READERS and not _KEY.match(segment)
         runs_source = False
         for before, word in zip(["", *words], words, strict=False):
             if not reads and (runs_source or not word.endswith(SOURCES)):
@@ -75,7 +79,7 @@ def commands(text: str, *, shell: bool = True) -> Iterator[Spoken]:
             runs_source = runs_source or name in RUNNERS_OF_SOURCE
 
 
-def script(text: str, kind: Literal["python", "conftest", "other"], *, tools: bool) -> Iterator[Spoken]:
+def script(text: str, kind: Kind, *, tools: bool) -> Iterator[Spoken]:
     """The words of a script: the paths that it names, and what it imports from beside itself in a folder of tools."""
     if kind == "other":
         found = [m["what"] for m in _IMPORTS.finditer(text)]
@@ -83,7 +87,8 @@ def script(text: str, kind: Literal["python", "conftest", "other"], *, tools: bo
         yield from commands(_IMPORTS.sub(" ", text), shell=False)
         return
     for statement in _PYTHON_IMPORT.finditer(text):
-        yield from _imported(statement, tools=tools, hooks=kind == "conftest")
+        within = kind == "package" and (statement["of"] or "").startswith(".")
+        yield from _imported(statement, tools=tools or within, hooks=kind == "conftest")
     for plugins in _PLUGINS.finditer(text):
         yield from (Spoken(w, as_module=True) for w in re.findall(r"[\w.]+", plugins["value"]))
     yield from commands(_PYTHON_IMPORT.sub(" ", text), shell=False)

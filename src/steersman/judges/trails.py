@@ -18,7 +18,7 @@ import msgspec
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Text
 from steersman.judges.entries import ALL, PROGRAMS, runs
-from steersman.judges.recipes import Spoken, commands, script
+from steersman.judges.recipes import Kind, Spoken, commands, script
 from steersman.judges.text import printable
 
 HOPS = 8
@@ -49,6 +49,8 @@ _WITHOUT = (
     ".pl",
     "/index.js",
     "/index.ts",
+    "/__main__.py",
+    "/main.go",
 )
 _MODULE = (".py", "/__main__.py", "/__init__.py")
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".php", ".pl", ".lua", ".exs")
@@ -57,7 +59,9 @@ _RECIPES = (
     ".ini", ".cfg", ".gradle", ".kts",
 )  # fmt: skip
 _PROSE = (".md", ".rst", ".adoc")  # a script that reads them proves little by them
+_KINDS: dict[str, Kind] = {"__init__.py": "package", "conftest.py": "conftest"}
 _ALIKE = 3  # files of one name that are all meant where nobody says which
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+")
 _PATTERNS = re.compile(r"^[ \t]*(?:python_files|testMatch|spec)\b(?P<value>.*)$", re.MULTILINE)
 
 
@@ -128,8 +132,8 @@ def _spoken(path: str, text: str, asked: frozenset[str]) -> Iterator[Spoken]:
         return
     tools = bool(TOOLS & set(dirname(path).casefold().split("/"))) and not _is_product(path)
     python = path.endswith(".py") or "python" in text.partition("\n")[0]
-    conftest = path.rpartition("/")[2] == "conftest.py"
-    found = script(text, "conftest" if conftest else "python" if python else "other", tools=tools)
+    kind = _KINDS.get(path.rpartition("/")[2], "python" if python else "other")
+    found = script(text, kind, tools=tools)
     yield from (s for s in found if not _is_product(s.word.lstrip("./")))
 
 
@@ -141,6 +145,9 @@ def _patterns(checks: Sequence[Argv], texts: Mapping[str, Text]) -> Iterator[str
     """`python_files = check_*.py`, `discover -p "check*.py"`: names of tests that no table knows."""
     for argv in checks:
         yield from (w for f, w in pairwise(argv) if f in ("-p", "--pattern") and "*" in w)
+        yield from (re.sub(r"([*?[])", r"[\1]", w.partition("::")[0]) for w in argv if "::" in w)
+        parts = [w.split(".") for w in argv if "unittest" in argv and _DOTTED.fullmatch(w)]
+        yield from (f"{'/'.join(p[:n])}.py" for p in parts for n in range(1, min(len(p), 20) + 1))
     for path, text in texts.items():
         for line in _PATTERNS.finditer(runs(path, text.content, frozenset())):
             yield from (w for w in re.split(r"[\s\"',=\[\]]+", line["value"]) if "*" in w.strip("*"))
@@ -189,11 +196,11 @@ class _Tree:
 
     def _meant(self, s: Spoken, folder: str, around: frozenset[str]) -> list[str]:
         word = s.word.replace("\\", "/")
-        if s.as_module:
+        if s.as_module and word not in self._paths:
             word = word.replace(".", "/").strip("/")
         elif not s.loaded and word.rpartition("/")[2] not in self._by_name:
             return []
-        ends = _MODULE if s.as_module else _WITHOUT if s.loaded else ("",)
+        ends = ("", *_MODULE) if s.as_module else _WITHOUT if s.loaded else ("",)
         if s.beside:
             return [p for end in ends if (p := _path(join(folder, f"{word}{end}"))) in self._paths]
         return [p for end in ends for p in self._ending(f"{word}{end}", folder, around)]
