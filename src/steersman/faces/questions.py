@@ -12,6 +12,7 @@ from steersman.errors import UserError
 from steersman.faces.deck import Deck, aside
 from steersman.faces.voyage import spoken
 from steersman.ports.journal import Gate
+from steersman.views.planning.questions import question_lines
 
 
 def waiting_pack(deck: Deck, run: str) -> tuple[Gate, QuestionPack]:
@@ -54,6 +55,8 @@ def ask_each(deck: Deck, pack: QuestionPack) -> Any:
 
 
 def _asked(deck: Deck, q: AskedQuestion, n: int, of: int) -> dict[str, Any]:
+    from steersman.machines.coordinator.choices import TEXT
+
     for line in question_lines(q, n, of):
         click.echo(aside(line), file=sys.stderr)
     known = [s.answer for s in q.suggested_answers]
@@ -62,15 +65,9 @@ def _asked(deck: Deck, q: AskedQuestion, n: int, of: int) -> dict[str, Any]:
         if word in known:
             break
         deck.warn(f"{word!r} is none of {', '.join(known)}")
-    text = _line("which? one a line, end with an empty line:\n", many=True) if _needs_words(q, word) else ""
+    text = _line("which? one a line, end with an empty line:\n", many=True) if word == TEXT else ""
     why = _line("why (may be empty): ")
     return {"question_id": q.question_id, "answer": word, "text": text, "rationale": why}
-
-
-def _needs_words(q: AskedQuestion, word: str) -> bool:
-    from steersman.machines.coordinator.choices import needs_text
-
-    return needs_text(q, word)
 
 
 def _line(prompt: str, *, many: bool = False) -> str:
@@ -85,21 +82,6 @@ def _line(prompt: str, *, many: bool = False) -> str:
         if not line.strip():
             return "\n".join(lines)
         lines.append(line.strip())
-
-
-def question_lines(q: AskedQuestion, n: int, of: int) -> list[str]:
-    """A question for people: what, why, on what evidence, what happens without an answer."""
-    default = q.default_strategy
-    held = f"{default.strategy} {default.value}".strip()
-    return [
-        "",
-        f"{n} of {of} · {q.type} · {q.blocking_level} · {q.question_id}",
-        q.question_text,
-        f"  {q.context}",
-        f"  evidence: {', '.join(q.evidence_refs)}",
-        *(f"  {s.answer}: {s.meaning} (risk: {s.risk_change})" for s in q.suggested_answers),
-        f"  without an answer: {held} ({default.reason})",
-    ]
 
 
 def answer_with(deck: Deck, gate: Gate, value: Any) -> int:

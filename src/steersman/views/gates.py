@@ -6,6 +6,7 @@ from steersman.judges.text import clip, printable
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import stamp
+from steersman.views.planning.questions import in_words
 
 ASKED = {
     "confirm": "Shall this proposal be implemented?",
@@ -33,6 +34,8 @@ def asked(
     lines = [f"{question(gate)}   (gate {gate.id})"]
     for name, ref in gate.shown.items():
         told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
+        if told and gate.job == "answers":
+            told = in_words(name, told)
         if told:
             words = printable(told.strip() if full else clip(told.strip(), SHOWN))
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]

@@ -100,7 +100,7 @@ def precheck(t: Table) -> facts.PrecheckFacts:
 def context(t: Table) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
     reach = t.intent.scope.project_id
-    memory, no_memory = _had(lambda: t.world.memories.pack(reach, t.intent.objective.goal))
+    memory, no_memory = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
     found, no_facts = _had(lambda: t.world.scanner.scan(reach))
     seen = facts.ContextFacts(
         memory=memory is not None,
