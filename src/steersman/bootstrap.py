@@ -358,7 +358,7 @@ def memories(project: "Path") -> Any:
     """What was learnt in a project before."""
     from steersman.adapters.sqlite.memory import SqliteMemories
 
-    return SqliteMemories(state_dir(project) / "memory.db")
+    return SqliteMemories(str(state_dir(project) / "memory.db"), lambda: known_secrets(str(project)))
 
 
 def scanner(project: "Path") -> Any:
@@ -366,7 +366,7 @@ def scanner(project: "Path") -> Any:
     from steersman.adapters.scan import TreeScanner
 
     state = state_dir(project)
-    return TreeScanner(project, state if state.is_dir() else _passing())
+    return TreeScanner(project, (state if state.is_dir() else _passing()) / "hulls")
 
 
 def sqlite_version() -> str:

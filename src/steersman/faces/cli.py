@@ -48,6 +48,8 @@ COMMANDS = {
     "intent": ("intent:intent", "What is to be planned: draft it, check it, seal it."),
     "audit": ("audit:audit", "The tape: read, verify, replay, anchor, prune, export."),
     "check": ("check:check", "Would it be accepted? A command, a verdict, a name."),
+    "facts": ("facts:facts", "What the project's own files say about it, line by line."),
+    "memory": ("memory:memory", "What was learnt before: add, search, list, forget."),
     "machine": ("machine:machine", "The state machines: list, show, check, migrate, lock."),
     "doctor": ("doctor:doctor", "Check the surroundings; say how to mend them."),
 }

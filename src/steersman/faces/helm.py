@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from steersman.kernel.build import Machine
     from steersman.ports.documents import Documents
     from steersman.ports.journal import Journal
+    from steersman.ports.memory import Memories
     from steersman.ports.registry import Registries
     from steersman.ports.scanner import Scanner
     from steersman.runtime.bridge import Bridge
@@ -81,6 +82,10 @@ class Helm(Protocol):
 
     def registries(self, project: "Path") -> "Registries":
         """The registries of a project: what is built in with what it adds."""
+        ...
+
+    def memories(self, project: "Path") -> "Memories":
+        """What was learnt in a project before."""
         ...
 
     def scanner(self, project: "Path") -> "Scanner":

@@ -11,6 +11,7 @@ from steersman.judges.planning.facts.checks import checks_of
 from steersman.judges.planning.facts.choice import READERS, choose, left_out, readers_of
 from steersman.judges.planning.facts.finding import Source, folder_of
 from steersman.judges.planning.facts.pack import examine, pack_of
+from steersman.judges.planning.facts.sentence import about
 from steersman.kernel.canonical import digest
 
 BOUNDS = Bounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=True)
@@ -644,3 +645,20 @@ ODD = [
 def test_any_text_at_all(path, text):
     """The same for texts that are nothing at all."""
     scanned({path: text})
+
+
+def test_a_project_in_sentences():
+    """What it is written in, what it uses, how it is tested and built; many names are counted."""
+    files = {
+        "a.py": "",
+        "b.py": "",
+        "x.go": "",
+        "pyproject.toml": "[tool.pytest]\n[build-system]\nbuild-backend = 'x'\n",
+    }
+    assert about(scanned(files)) == (
+        "shop is written in python (2 files), go (1 file). It is tested by: python -m pytest -q. "
+        "It is built by: python -m build."
+    )
+    many = {f"p{n}/go.mod": f"module m{n}\n" for n in range(10)}
+    assert "Its packages: m0, m1, m2, m3, m4, m5, m6, m7 and 2 more." in about(scanned(many))
+    assert about(scanned({})) == "Of shop no language is known."

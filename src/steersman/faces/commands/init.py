@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from steersman.contracts.commands import Command, CommandResult
-from steersman.errors import UserError
+from steersman.errors import MemoryUnavailable, UserError
 from steersman.faces.deck import DONE, Deck, verb
 
 NAME = "steersman.toml"
 ROLES = ("coder", "reviewer", "tester")
 SECONDS = 600
+SOURCE = "steersman init"
 
 
 @verb(
@@ -35,13 +36,32 @@ def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
     kept = {name: found[name] for name, r in proven.items() if r.exit_code is not None}
     roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
     _write(path, deck.helm.render_config(checks=kept, roles=roles))
+    memory = _remember(deck)
     missing = _missing(deck)
     checks = {n: _plain(found[n], r) for n, r in proven.items()}
-    deck.tell({"file": str(path), "checks": checks, "problem": missing, "exit_code": DONE})
+    deck.tell({"file": str(path), "checks": checks, "memory": memory, "problem": missing, "exit_code": DONE})
     _tell(deck, path, proven, kept, roles)
     if missing:
         deck.warn(f"before a run can start: {missing}", fg="yellow")
     return DONE
+
+
+def _remember(deck: Deck) -> str | None:
+    """The first memory, without which nothing is planned: what the project is, from its own files."""
+    from steersman.faces.commands.memory import now
+    from steersman.judges.planning.facts.sentence import about
+
+    words = about(deck.helm.scanner(deck.project).scan(deck.project.name[:120] or "project"))
+    memories = deck.helm.memories(deck.project)
+    try:
+        kept, _ = memories.add(words, source=SOURCE, created_at=now())
+        for old in memories.entries(scopes=("project",), limit=10_000):
+            if old.source == SOURCE and old.id != kept.id:  # what the project was before
+                memories.forget(old.id)
+    except MemoryUnavailable as trouble:  # whoever plans is told again; checks can be written without it
+        deck.warn(str(trouble), fg="yellow")
+        return None
+    return str(kept.id)
 
 
 def _missing(deck: Deck) -> str | None:

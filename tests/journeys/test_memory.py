@@ -1,0 +1,67 @@
+"""Facts and memories from the command line."""
+
+import json
+
+from voyage import Project
+
+
+def test_facts_have_their_lines(project: Project) -> None:
+    """Each fact is shown with file and line; one kind alone on demand; nothing is written."""
+    said = project.call("facts")
+    assert said.code == 0
+    assert "python -m unittest discover -q" in said.out
+    assert "test_calc.py:1" in said.out
+    assert "2 files seen, 2 read, 0 left out; complete" in said.out
+    told = json.loads(project.call("facts", "--kind", "language", "--json").out)
+    assert {fact["kind"] for fact in told["facts"]} == {"language"}
+    assert {e["id"] for e in told["evidence"]} == {
+        name for fact in told["facts"] for name in fact["evidence"]
+    }
+    assert project.call("facts", "--kind", "weather").code == 2
+
+
+def test_a_memory_is_kept_found_and_forgotten(project: Project) -> None:
+    """From nothing to one and back; secrets are taken out; every answer is there for programs too."""
+    empty = project.call("memory", "list")
+    assert (empty.code, "nothing is remembered here yet" in empty.out) == (0, True)
+    assert json.loads(project.call("memory", "search", "x", "--json").out) == []
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    kept = project.call("memory", "add", f"生产部署流程 needs {token}", "--tag", "release", "--scope", "repo")
+    assert (kept.code, "a secret was taken out of it" in kept.out) == (0, True)
+    found = json.loads(project.call("memory", "search", "部署", "--json").out)
+    assert [(m["scope"], m["tags"]) for m in found] == [("repo", ["release"])]
+    assert token not in json.dumps(found)
+    again = json.loads(
+        project.call("memory", "add", f"生产部署流程 needs {token}", "--scope", "repo", "--json").out
+    )
+    assert (again["new"], again["memory"]["id"]) == (False, found[0]["id"])
+    assert "tags: release" in project.call("memory", "list").out
+    assert project.call("memory", "forget", found[0]["id"]).code == 0
+    gone = project.call("memory", "forget", found[0]["id"])
+    assert (gone.code, "there is no memory" in gone.err) == (2, True)
+    assert "nothing was found" in project.call("memory", "search", "部署").out
+
+
+def test_init_remembers_what_the_project_is(project: Project) -> None:
+    """The first memory, so that a plan can be made; when the project has changed, it is said anew."""
+    name = json.loads(project.call("init", "--json").out)["memory"]
+    kept = json.loads(project.call("memory", "list", "--json").out)
+    assert [m["id"] for m in kept] == [name]
+    assert "is written in python (2 files)." in kept[0]["text"]
+    assert "It is tested by: python -m unittest discover -q." in kept[0]["text"]
+    assert json.loads(project.call("init", "--force", "--json").out)["memory"] == name
+    (project.repo / "main.go").write_text("package main\n")
+    assert json.loads(project.call("init", "--force", "--json").out)["memory"] != name
+    assert len(json.loads(project.call("memory", "list", "--json").out)) == 1
+
+
+def test_memories_that_cannot_be_used(project: Project) -> None:
+    """A broken file is named with the next step, and does not stand in the way of init."""
+    assert project.call("memory", "add", "x").code == 0
+    (path,) = project.place.rglob("memory.db")
+    path.write_bytes(b"not a database " * 100)
+    for words in (["list"], ["search", "x"], ["add", "y"], ["forget", "mem_000000000000"]):
+        said = project.call("memory", *words)
+        assert (said.code, "cannot be used" in said.err, "Traceback" in said.err) == (5, True, False)
+    said = project.call("init", "--json")
+    assert (said.code, json.loads(said.out)["memory"]) == (0, None)
