@@ -4,7 +4,7 @@ import pytest
 
 from steersman.contracts.workspace import Text, Touched
 from steersman.judges.changes import Scene, gating, instructions, suspects, told
-from steersman.judges.trails import Trail, trail
+from steersman.judges.trails import Trail, Tree, trail
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 
@@ -77,10 +77,11 @@ def test_instructions_are_known_by_name():
 def seen(files, changed, checks=CHECKS):
     """What is known of a change over these files, as whoever reads them would bring it."""
     texts, base = {}, frozenset(files)
-    found = trail(checks, base.union(changed), texts)
+    tree = Tree(base.union(changed))
+    found = trail(checks, tree, texts)
     while found.wanted:
         texts |= {n: Text(n, files.get(n, "")) for n in found.wanted}
-        found = trail(checks, base.union(changed), texts)
+        found = trail(checks, tree, texts)
     old = {n: Text(n, files[n]) for n in changed if n in files}
     return Scene(base, found, old, {n: Text(n, t) for n, t in changed.items()})
 

@@ -5,7 +5,7 @@ import pytest
 from steersman.contracts.workspace import Text
 from steersman.judges import trails
 from steersman.judges.recipes import commands
-from steersman.judges.trails import trail
+from steersman.judges.trails import Tree, trail
 
 TREE = {"calc.py": "", "main.py": "", "src/calc.py": "", "test_calc.py": "", "README.md": "see calc.py"}
 
@@ -13,7 +13,7 @@ TREE = {"calc.py": "", "main.py": "", "src/calc.py": "", "test_calc.py": "", "RE
 def followed(checks, files, **more):
     """The whole trail over these files, as a reader that obeys it would get it."""
     texts, hop = {}, 0
-    paths = frozenset({**TREE, **files, **more})
+    paths = Tree(frozenset({**TREE, **files, **more}))
     found = trail(checks, paths, texts)
     while found.wanted:
         hop += 1
@@ -52,6 +52,7 @@ LED = {
     "cargo": (("cargo", "test"), {"Cargo.toml": '[package]\nbuild = "gen.rs"\n[lib]\npath = "src/lib.rs"\n[[test]]\npath = "checks/x.rs"\n', "gen.rs": "", "src/lib.rs": "", "checks/x.rs": ""}, {"gen.rs", "checks/x.rs"}),
     "a program in a folder": (("make", "test"), {"Makefile": "test:\n\tgo run ./tools/check\n", "tools/check/main.go": ""}, {"tools/check/main.go"}),
     "a plugin that is a package": (("pytest", "-p", "plug"), {"plug/__init__.py": "from .impl import x\nfrom calc import add\n", "plug/impl.py": "from .other import y\n", "plug/other.py": ""}, {"plug/impl.py"}),
+    "a test is not followed": (("make", "test"), {"Makefile": "test:\n\tpython3 test_calc.py\n", "test_calc.py": "open('x.json')", "x.json": ""}, {"test_calc.py"}),
     "a ring": (("bash", "a.sh"), {"a.sh": "sh b.sh", "b.sh": "sh a.sh"}, {"b.sh"}),
 }  # fmt: skip
 ALSO = {"what is not there yet": ("extra.sh",)}
@@ -107,7 +108,7 @@ def test_a_project_says_what_its_tests_are_called():
 
 def test_a_bound_is_told():
     """A file that is too long, too many files and too many hops each cut the trail, and it says so."""
-    long = trail([("bash", "a.sh")], frozenset({"a.sh"}), {"a.sh": Text("a.sh", "", whole=False)}, 1)
+    long = trail([("bash", "a.sh")], Tree(frozenset({"a.sh"})), {"a.sh": Text("a.sh", "", whole=False)}, 1)
     assert (long.wanted, long.cut) == ((), "a.sh is too long to be followed")
     many = {
         "a.sh": " ".join(f"t{n}.sh" for n in range(trails.FILES)),

@@ -19,7 +19,7 @@ from steersman.judges.meddling_python import PLACES, Found, looked_through, wort
 
 EACH = 256 << 10  # bytes of one file that are looked through
 TOTAL = 12 << 20
-_PARSED = 256 << 10  # bytes of Python in one change
+_PARSED = 192 << 10  # bytes of Python in one change
 _MOST = 1_000  # places of one kind in one file
 _TOLD = 3  # places of one file that are told
 

@@ -88,10 +88,13 @@ def script(text: str, kind: Kind, *, tools: bool) -> Iterator[Spoken]:
         return
     for statement in _PYTHON_IMPORT.finditer(text):
         within = kind == "package" and (statement["of"] or "").startswith(".")
-        yield from _imported(statement, tools=tools or within, hooks=kind == "conftest")
+        yield from _imported(
+            statement, tools=(tools or within) and kind != "conftest", hooks=kind == "conftest"
+        )
     for plugins in _PLUGINS.finditer(text):
         yield from (Spoken(w, as_module=True) for w in re.findall(r"[\w.]+", plugins["value"]))
-    yield from commands(_PYTHON_IMPORT.sub(" ", text), shell=False)
+    if kind != "conftest":  # the paths in it are those of tests
+        yield from commands(_PYTHON_IMPORT.sub(" ", text), shell=False)
 
 
 def _imported(statement: re.Match[str], *, tools: bool, hooks: bool) -> Iterator[Spoken]:

@@ -20,19 +20,32 @@ def stand_ins(touched: Sequence[Touched], base: Iterable[str], scripts: Iterable
         return {}
     gone = {t.path for t in touched if not t.new}
     paths = [path for path in base if path not in gone]
-    tops = _tops(paths)
     run_from = {path.rpartition("/")[0] for path in scripts}
-    tested = {path.rpartition("/")[0] for path in paths if is_test_file(path)}
-    there = {folder for path in paths for folder in _folders(path)}
-    found: dict[str, str] = {}
-    for path, folder, name in fresh:
-        hidden = next((p for p in tops.get(name, ()) if _module(p)[0] != folder), None)
-        first = folder in _ROOTS or folder in run_from or folder in tested or folder not in there
-        if first and hidden is not None:
-            found[path] = f"it stands in for {hidden}"
-        elif folder in run_from and hides(name):
-            found[path] = "it stands in for a module that a check's script imports"
-    return found
+    tops = _tops(paths)
+    hidden = {
+        path: (folder, other)
+        for path, folder, name in fresh
+        for other in tops.get(name, ())
+        if _module(other)[0] != folder
+    }
+    first = {*_ROOTS, *run_from, *_import_roots({folder for folder, _ in hidden.values()}, paths)}
+    found = {
+        path: "it stands in for a module that a check's script imports"
+        for path, folder, name in fresh
+        if folder in run_from and hides(name)
+    }
+    return found | {
+        path: f"it stands in for {other}" for path, (folder, other) in hidden.items() if folder in first
+    }
+
+
+def _import_roots(folders: set[str], paths: Sequence[str]) -> set[str]:
+    """Those of these folders that hold tests, or that nothing was in before."""
+    if not folders:
+        return set()
+    near = [(f, path) for path in paths if (f := path.rpartition("/")[0]) in folders]
+    there = _folders({path.rpartition("/")[0] for path in paths})
+    return {f for f, path in near if is_test_file(path)} | {f for f in folders if f not in there}
 
 
 def _module(path: str) -> tuple[str, str]:
@@ -48,13 +61,18 @@ def _tops(paths: Iterable[str]) -> dict[str, list[str]]:
     """The modules and packages at the places that imports begin from."""
     tops: dict[str, list[str]] = {}
     for path in paths:
-        folder, name = _module(path)
-        if path.endswith(".py") and folder in _ROOTS and not is_test_file(path):
-            tops.setdefault(name, []).append(path)
+        if path.endswith(".py") and path.count("/") <= 2:
+            folder, name = _module(path)
+            if folder in _ROOTS and not is_test_file(path):
+                tops.setdefault(name, []).append(path)
     return tops
 
 
-def _folders(path: str) -> Iterable[str]:
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
+def _folders(of: set[str]) -> set[str]:
+    """These folders and those that they lie in."""
+    found: set[str] = set()
+    for folder in of:
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]  # noqa: PLW2901  it climbs
+    return found

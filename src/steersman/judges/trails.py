@@ -18,6 +18,7 @@ import msgspec
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Text
 from steersman.judges.entries import ALL, PROGRAMS, runs
+from steersman.judges.infrastructure import is_test_file
 from steersman.judges.recipes import Kind, Spoken, commands, script
 from steersman.judges.text import printable
 
@@ -74,9 +75,9 @@ class Trail(msgspec.Struct, frozen=True):
     cut: str = ""  # why it is not whole
 
 
-def trail(checks: Sequence[Argv], paths: frozenset[str], texts: Mapping[str, Text], hop: int = 0) -> Trail:
+def trail(checks: Sequence[Argv], tree: "Tree", texts: Mapping[str, Text], hop: int = 0) -> Trail:
     """What is known of the files behind the checks from the texts that were read in so many hops."""
-    named = _named(checks, _Tree(paths), texts)
+    named = _named(checks, tree, texts)
     wanted = tuple(path for path in named if path not in texts)
     cut = _cut(named, texts) or (
         f"they lead over more than {HOPS} files in a row" if wanted and hop >= HOPS else ""
@@ -84,7 +85,7 @@ def trail(checks: Sequence[Argv], paths: frozenset[str], texts: Mapping[str, Tex
     return Trail(named, () if cut else wanted, tuple(sorted(set(_patterns(checks, texts)))), cut)
 
 
-def _named(checks: Sequence[Argv], tree: "_Tree", texts: Mapping[str, Text]) -> dict[str, str]:
+def _named(checks: Sequence[Argv], tree: "Tree", texts: Mapping[str, Text]) -> dict[str, str]:
     words = frozenset(word for argv in checks for word in argv)
     # Without a check of the project's own a tester may ask for any runner.
     first = [*tree.entries(words or frozenset(PROGRAMS), ".")]
@@ -124,6 +125,8 @@ def _argv(argv: Argv) -> Iterator[Spoken]:
 def _spoken(path: str, text: str, asked: frozenset[str]) -> Iterator[Spoken]:
     entry = _names(ALL).fullmatch(path.rpartition("/")[2].casefold())
     code = path.endswith(_SCRIPTS) or (text.startswith("#!") and "sh" not in text.partition("\n")[0])
+    if is_test_file(path.rpartition("/")[2]):  # it is evidence itself, and what it runs is the product
+        return
     if not code:
         follow = (
             entry or path.endswith(_RECIPES) or text.startswith("#!") or "." not in path.rpartition("/")[2]
@@ -153,7 +156,7 @@ def _patterns(checks: Sequence[Argv], texts: Mapping[str, Text]) -> Iterator[str
             yield from (w for w in re.split(r"[\s\"',=\[\]]+", line["value"]) if "*" in w.strip("*"))
 
 
-class _Tree:
+class Tree:
     """The paths of a tree, by what they end in."""
 
     def __init__(self, paths: frozenset[str]) -> None:

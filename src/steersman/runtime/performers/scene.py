@@ -20,19 +20,19 @@ def scene_of(workspace: Workspace, base: str, change: Change, checks: Sequence[A
         {t.path: t for t in workspace.texts(commit, programs, meddling.EACH, meddling.TOTAL)}
         for commit in (base, change.commit)
     )
-    return Scene(there, _trail(workspace, base, there.union(change.files), checks), old, new)
+    return Scene(there, _trail(workspace, base, trails.Tree(there.union(change.files)), checks), old, new)
 
 
-def _trail(workspace: Workspace, base: str, paths: frozenset[str], checks: Sequence[Argv]) -> trails.Trail:
+def _trail(workspace: Workspace, base: str, tree: trails.Tree, checks: Sequence[Argv]) -> trails.Trail:
     """Follows the checks from file to file, as long as there is something new to read."""
     texts: dict[str, Text] = {}
     left = trails.TOTAL
-    found = trails.trail(checks, paths, texts)
+    found = trails.trail(checks, tree, texts)
     hop = 0
     while found.wanted:
         hop += 1
         read = {t.path: t for t in workspace.texts(base, found.wanted, trails.EACH, left)}
         left -= sum(len(t.content) for t in read.values())
         texts |= {path: read.get(path, Text(path, "")) for path in found.wanted}
-        found = trails.trail(checks, paths, texts, hop)
+        found = trails.trail(checks, tree, texts, hop)
     return found
