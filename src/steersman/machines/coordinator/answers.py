@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steersman.contracts.planning.decisions import Problem, RuleDecision
-from steersman.contracts.planning.documents import document_schema
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import (
     Answer,
@@ -19,7 +18,8 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     Settled,
 )
-from steersman.judges.problems import problems_of
+from steersman.judges.planning.places import NO_LINES, Lines
+from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import (
     APPROVE,
@@ -31,8 +31,6 @@ from steersman.machines.coordinator.choices import (
 )
 from steersman.machines.coordinator.paths import leaves
 
-_SCHEMA = document_schema("answer_pack")
-
 
 class Weighed(NamedTuple):
     """What answers come to."""
@@ -42,20 +40,12 @@ class Weighed(NamedTuple):
     blocked: tuple[Answer, ...]  # that stop the run
 
 
-def problems(pack: QuestionPack, raw: Any) -> tuple[Problem, ...]:
-    """Everything that is wrong with an answer pack as it was given, all at once; empty when it can be taken."""
-    broken = tuple(
-        Problem(
-            field=clip(str(p).partition(": ")[0], 400), message=p.what, fix="`plan explain` shows the shape."
-        )
-        for p in problems_of(raw, _SCHEMA)
-    )
-    try:
-        answers = msgspec.convert(raw, AnswerPack, strict=True)
-    except msgspec.ValidationError as error:
-        said = Problem(field="answers", message=clip(str(error), 1000), fix="Mend the answer pack.")
-        return broken or (said,)
-    return (*broken, *_misfits(pack, answers), *_unanswered(pack, answers.answers))
+def problems(pack: QuestionPack, raw: Any, lines: Lines = NO_LINES) -> tuple[Problem, ...]:
+    """Everything that is wrong with an answer pack as it was given; empty when it can be taken."""
+    if broken := schema_problems(raw, lines, "answer_pack"):
+        return broken
+    answers = msgspec.convert(raw, AnswerPack)
+    return (*_misfits(pack, answers), *_unanswered(pack, answers.answers))
 
 
 def unanswered(pack: QuestionPack, answers: Iterable[Answer]) -> tuple[AskedQuestion, ...]:

@@ -1,0 +1,235 @@
+"""Answers (001 §7): what is wrong with their form, what contradicts a rule, and what holds where nobody answers."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from specimens import decision, inputs, intent, planned, policy
+
+from steersman.contracts.planning.decisions import Problem
+from steersman.contracts.planning.intent import Targets
+from steersman.contracts.planning.questions import AnswerPack, Settled
+from steersman.kernel.canonical import canonical, plain
+from steersman.machines.coordinator.answers import defaults, problems, timed_out, unanswered, weigh
+from steersman.machines.coordinator.graph import asked_of
+from steersman.machines.coordinator.uncertainties import choose
+
+OPEN = intent(scope=replace(intent().scope, targets=Targets()))
+
+
+def packed(i, *, budget=10, round_=1, settled=None):
+    effective = i.effective._replace(budget=budget)
+    chosen = choose(
+        asked_of(i),
+        effective,
+        i.bundle.policy,
+        consumed=0,
+        round_=round_,
+        plan_id=i.plan_id,
+        intent=i.intent,
+        settled=settled,
+    )
+    return chosen.pack
+
+
+GRAVE = inputs(OPEN, ruled=(decision("edit_files", "require_review", "block"),))
+PACK = packed(GRAVE)
+REVIEW, SCOPE = PACK.questions
+
+
+def said(*pairs, pack=PACK, **more):
+    answers = [{"question_id": q.question_id, "answer": word, **more} for q, word in pairs]
+    return {"schema_version": "0.9.2", "question_pack_id": pack.pack_id, "answers": answers}
+
+
+def fields(raw, pack=PACK):
+    return [problem.field for problem in problems(pack, raw)]
+
+
+def given_answers(*pairs, pack=PACK, **more):
+    raw = said(*pairs, pack=pack, **more)
+    assert problems(pack, raw) == ()
+    return msgspec.convert(raw, AnswerPack)
+
+
+def test_the_questions_of_these_tests():
+    """One critical blocker about a review, one high blocker about the scope."""
+    assert [(q.cause, q.blocking_level) for q in PACK.questions] == [
+        ("requires_review", "critical"),
+        ("ambiguous_scope", "high"),
+    ]
+
+
+def test_answers_with_suggested_words_are_taken():
+    """001 §7 guard: the AnswerPack conforms to its schema and answers what is asked."""
+    assert problems(PACK, said((REVIEW, "keep_with_review"), (SCOPE, "whole_project"))) == ()
+    assert problems(PACK, said((REVIEW, "leave_out"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ({**said((REVIEW, "leave_out")), "extra": 1}, "extra"),
+        ({"question_pack_id": PACK.pack_id}, "answers"),
+        ({**said((REVIEW, "leave_out")), "question_pack_id": "questions_0000000000000000"}, "question_pack_id"),
+        (said((REVIEW, "leave_out"), (REVIEW, "stop")), "answers[1].question_id"),
+        (said((REVIEW, "leave_out"), (replace(SCOPE, question_id="q_0000000000000000"), "stop")), "answers[1].question_id"),
+        (said((REVIEW, "yes")), "answers[0].answer"),
+        (said((REVIEW, "include")), "answers[0].answer"),
+        (said((REVIEW, "leave_out"), provided_by="fallback"), "answers[0].provided_by"),
+        (said((REVIEW, "leave_out"), (SCOPE, "text")), "answers[1].text"),
+        (said((SCOPE, "text"), (REVIEW, "leave_out"), text="../etc/passwd"), "answers[0].text"),
+        (said((SCOPE, "text"), (REVIEW, "leave_out"), text="/etc/passwd"), "answers[0].text"),
+        (said((SCOPE, "whole_project")), "answers"),
+        ([], "document"),
+        ("stop", "document"),
+        (None, "document"),
+        (float("nan"), "document"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_answer_pack_names_its_field(raw, field):
+    """001 §7: an AnswerPack that cannot be taken is refused with all its problems, each with its field."""
+    found = problems(PACK, raw)
+    assert field in [problem.field for problem in found]
+    assert all(isinstance(p, Problem) and p.message for p in found)
+
+
+def test_all_problems_are_told_at_once():
+    """Nobody mends one thing to hear of the next."""
+    raw = {
+        **said((REVIEW, "yes"), (SCOPE, "no"), provided_by="policy_default"),
+        "question_pack_id": "questions_0000000000000000",
+    }
+    assert len(fields(raw)) == 5
+
+
+def test_text_that_is_none_is_refused_too():
+    """What no tape can hold is a problem like any other."""
+    assert fields(
+        {**said((REVIEW, "leave_out")), "answers": [{"question_id": REVIEW.question_id, "answer": "\ud800"}]}
+    )
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda s: st.lists(s, max_size=3) | st.dictionaries(st.sampled_from(["answers", "question_pack_id", "schema_version", "question_id", "answer", "text"]), s, max_size=4)))  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_no_value_makes_it_fall_over(raw):
+    """Whatever is given is answered with problems; nothing but a whole pack is taken."""
+    assert problems(PACK, raw)
+
+
+def test_critical_questions_have_to_be_answered():
+    """001 §7 guard: all critical questions answered; a high one may be left to its default."""
+    given_ = msgspec.convert(said((SCOPE, "whole_project")), AnswerPack)
+    assert unanswered(PACK, given_.answers) == (REVIEW,)
+    assert unanswered(PACK, given_answers((REVIEW, "stop")).answers) == ()
+
+
+def test_answers_hold_and_silence_takes_the_default():
+    """001 §7: what was answered is settled as answered, what was not as its default, and who said so is there."""
+    weighed = weigh(PACK, given_answers((REVIEW, "leave_out")), GRAVE.decisions, policy())
+    assert {a.question_id: (a.answer, a.provided_by) for a in weighed.settled.answers} == {
+        REVIEW.question_id: ("leave_out", "human"),
+        SCOPE.question_id: ("stop", "fallback"),
+    }
+    assert [a.question_id for a in weighed.blocked] == [SCOPE.question_id]
+    assert weighed.conflicts == ()
+    assert weighed.settled.rounds == 1
+    assert weighed.settled.asked == tuple(sorted((REVIEW.question_id, SCOPE.question_id)))
+    assert msgspec.json.decode(canonical(weighed.settled), type=Settled) == weighed.settled
+
+
+@pytest.mark.parametrize(
+    ("ruling", "severity", "word", "conflicts"),
+    [
+        ("require_review", "block", "approve", 1),
+        ("require_review", "error", "approve", 0),
+        ("require_review", "block", "keep_with_review", 0),
+        ("deny", "warn", "include", 1),
+        ("deny", "warn", "leave_out", 0),
+    ],
+)
+def test_an_answer_conflicts_with_what_a_rule_insists_on(ruling, severity, word, conflicts):
+    """001 §7: including what a rule denies, or approving against a review of severity block, is a conflict."""
+    i = inputs(ruled=(decision("edit_files", ruling, severity),))
+    pack = packed(i)
+    weighed = weigh(pack, given_answers((pack.questions[0], word), pack=pack), i.decisions, policy())
+    assert len(weighed.conflicts) == conflicts
+    assert len(weighed.settled.answers) == 1 - conflicts
+    if conflicts:
+        (conflict,) = weighed.settled.conflicts
+        assert (conflict.command_id, conflict.rule_id) == ("edit_files", "rule_no_writes")
+
+
+def test_a_conflict_comes_up_again_and_what_was_settled_stays():
+    """001 Loop Detection: the next round asks only about the conflict, and remembers it."""
+    first = weigh(
+        PACK, given_answers((REVIEW, "approve"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
+    )
+    again = packed(GRAVE, round_=2, settled=first.settled)
+    assert again.questions == (REVIEW,)
+    second = weigh(
+        again,
+        given_answers((REVIEW, "keep_with_review"), pack=again),
+        GRAVE.decisions,
+        policy(),
+        first.settled,
+    )
+    assert {a.answer for a in second.settled.answers} == {"whole_project", "keep_with_review"}
+    assert second.settled.rounds == 2
+    assert len(second.settled.conflicts) == 1
+    assert second.blocked == second.conflicts == ()
+
+
+def test_an_answer_that_turns_into_a_conflict_is_no_longer_settled():
+    """Whatever was settled about a question before, a conflict opens it."""
+    before = weigh(
+        PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
+    ).settled
+    after = weigh(PACK, given_answers((REVIEW, "approve")), GRAVE.decisions, policy(), before).settled
+    assert REVIEW.question_id not in {a.question_id for a in after.answers}
+
+
+def test_the_end_of_time_takes_every_default():
+    """001 §7: timeout uses default_strategy from questions; those that say block stop the run."""
+    weighed = timed_out(PACK, policy())
+    assert {a.answer for a in weighed.settled.answers} == {"keep_with_review", "stop"}
+    assert {a.provided_by for a in weighed.settled.answers} == {"fallback"}
+    assert len(weighed.blocked) == 1
+
+
+def test_a_policy_without_fallback_stops_instead_of_taking_defaults():
+    """auto_fallback off: a question without an answer may not take its default."""
+    weighed = timed_out(PACK, policy(auto_fallback=False))
+    assert {a.answer for a in weighed.settled.answers} == {"stop"}
+    assert len(weighed.blocked) == 2
+
+
+def test_full_auto_settles_everything_by_default():
+    """Red line 2: where nobody is asked, defaults hold, each marked as the policy's."""
+    i = inputs(
+        intent(planned_commands=(*intent().planned_commands[:2], planned("run_tests", risk_level="high")))
+    )
+    weighed = defaults(asked_of(i), i.plan_id, policy("full_auto"))
+    assert [(a.answer, a.provided_by) for a in weighed.settled.answers] == [("leave_out", "policy_default")]
+    assert weighed.settled.rounds == 0
+    assert weighed.blocked == ()
+
+
+def test_what_is_settled_before_stays_when_the_rest_is_defaulted():
+    """Defaults are only for what nothing settles yet."""
+    before = weigh(
+        PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
+    ).settled
+    after = defaults(asked_of(GRAVE), GRAVE.plan_id, policy(), before).settled
+    assert plain(after) == plain(before)
+
+
+def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_them():
+    """What a pack lists as defaulted is settled with it."""
+    i = inputs(OPEN, ruled=(decision("edit_files", "require_review", "warn"),))
+    pack = packed(i, budget=1)
+    weighed = weigh(
+        pack, given_answers((pack.questions[0], "whole_project"), pack=pack), i.decisions, policy()
+    )
+    assert {a.provided_by for a in weighed.settled.answers} == {"human", "policy_default"}

@@ -1,0 +1,92 @@
+"""The contract of a frozen plan with whoever carries it out: what it does not name is outside."""
+
+import pytest
+from msgspec.structs import replace
+from specimens import files, inputs, intent, outputs, question_answers
+
+from steersman.contracts.planning.intent import Targets
+from steersman.machines.coordinator.bounds import Bounds, bounds, outside
+from steersman.machines.coordinator.freeze import MANIFEST
+from steersman.machines.coordinator.paths import covers, in_module, leaves
+
+
+def bound(**targets):
+    i = inputs(intent(scope=replace(intent().scope, targets=Targets(**targets))))
+    return bounds(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
+
+
+def test_bounds_are_those_of_the_plan():
+    """Files, commands, phases, budgets and digests come from the verified documents."""
+    of = bounds(files())
+    assert isinstance(of, Bounds)
+    assert of.files == ("src/pump.py",)
+    assert of.phases == ("analysis", "implementation", "validation")
+    assert outside(of, files=["src/pump.py"], argvs=[("pytest", "-q")], commits=5) == ()
+
+
+def test_a_plan_that_was_changed_bounds_nothing():
+    """Bounds are read from files that were verified, or not at all."""
+    made = files()
+    found = bounds({**made, MANIFEST: made[MANIFEST].replace(b"plan_", b"plan_0", 1)})
+    assert not isinstance(found, Bounds)
+    assert found
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"files": ["src/other.py"]}, "scope.targets.files"),
+        ({"files": ["src/pump.py/../other.py"]}, "scope.targets.files"),
+        ({"files": ["/src/pump.py"]}, "scope.targets.files"),
+        ({"argvs": [("pytest",)]}, "planned_commands"),
+        ({"argvs": [()]}, "planned_commands"),
+        ({"argvs": [("pytest", "-q", "--pdb")]}, "planned_commands"),
+        ({"commits": 6}, "budgets.max_commits"),
+    ],
+)
+def test_what_the_plan_does_not_name_is_outside(asked, field):
+    """Another file, another argv, one commit too many: each is told by its field."""
+    assert [p.field for p in outside(bounds(files()), **asked)] == [field]
+
+
+def test_a_directory_covers_what_is_in_it_and_nothing_beside_it():
+    """A target with a slash, or two stars, is everything below."""
+    of = bound(files=("src/", "docs/**", "README.md"))
+    assert outside(of, files=["src/a.py", "src/b/c.py", "docs/x.md", "README.md"]) == ()
+    assert len(outside(of, files=["srcs/a.py", "README.md.bak", "lib/src/a.py"])) == 3
+
+
+def test_a_module_covers_its_files_by_name():
+    """A dotted or slashed module is found on the way to a file."""
+    of = bound(modules=("boat.pump", "hull"))
+    assert outside(of, files=["src/boat/pump.py", "boat/pump/valve.py", "hull.rs"]) == ()
+    assert len(outside(of, files=["src/boat/pumps.py", "boat/x/pump.py"])) == 2
+
+
+def test_without_named_files_only_their_number_is_bounded():
+    """A plan about the whole project still has its budget, and nothing outside the project is inside."""
+    of = bound()
+    assert of.anywhere
+    assert outside(of, files=[f"f{n}" for n in range(10)]) == ()
+    assert [p.field for p in outside(of, files=[f"f{n}" for n in range(11)])] == ["budgets.max_files"]
+    assert [p.field for p in outside(of, files=["../x"])] == ["scope.targets.files"]
+
+
+@pytest.mark.parametrize("name", ["/a", "~/a", "\\a", "C:\\a", "a/../b", "..", "", " ", "a\0b", "a\\..\\b"])
+def test_names_that_lead_out_of_the_project(name):
+    """Absolute, home, drive, parent and empty names are never inside."""
+    assert leaves(name)
+
+
+@pytest.mark.parametrize("name", ["a", "a/b", ".github/x", "a..b/c", "a b"])
+def test_names_that_stay_inside(name):
+    """Plain relative names are."""
+    assert not leaves(name)
+
+
+def test_the_top_of_a_project_covers_all_and_no_module_covers_nothing():
+    """`.` and `./` are the whole project; an empty module is no module."""
+    assert covers(".", "a/b")
+    assert covers("./", "a")
+    assert covers("./src", "src/a")
+    assert not in_module(" . ", "a.py")

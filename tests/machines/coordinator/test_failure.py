@@ -1,0 +1,185 @@
+"""FailurePacks (001 §12, §13): every cause has a case, its type, and a recovery that names what to change."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from specimens import decision, inputs, outputs, phase, registry, report, routing, workflow
+
+from steersman.contracts.planning.decisions import Problem, RedLineCheck, Reference
+from steersman.contracts.planning.questions import Answer, Conflict
+from steersman.contracts.planning.review import FailurePack
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator.failure import (
+    About,
+    answer_failure,
+    context_failure,
+    finalize_failure,
+    freeze_failure,
+    graph_failure,
+    precheck_failure,
+    question_failure,
+    review_failure,
+    rules_failure,
+)
+from steersman.machines.coordinator.faults import Faults, faults
+from steersman.machines.coordinator.graph import asked_of, draft
+from steersman.machines.coordinator.reasons import CAUSES
+from steersman.machines.coordinator.review import ReviewFaults, review_faults
+from steersman.machines.coordinator.uncertainties import Chosen
+
+ME = About("intent_fix_the_leak", "plan_0123456789abcdef", "medium")
+GOOD = inputs()
+FINE = report(GOOD)
+WRONG = (Problem(field="title", message="is too short", fix="Write five letters or more."),)
+REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+QUESTIONS = asked_of(REVIEWED)
+NOTHING = Chosen(None, (), (), (), (), (), 0)
+NO_FAULTS = Faults((), (), (), (), (), ())
+NO_REVIEW_FAULTS = ReviewFaults((), (), ())
+STOP = (Answer(question_id=QUESTIONS[0].question_id, answer="stop", rationale="No."),)
+LOST = (Answer(question_id="q_0000000000000000", answer="stop"),)
+CONFLICT = (Conflict(question_id=QUESTIONS[0].question_id, command_id="edit_files", rule_id="rule_no_writes", reason="It is denied."),)  # fmt: skip
+
+
+def crossed(line, *details):
+    checks = tuple(RedLineCheck(red_line=line, passed=False, details=details) if c.red_line == line else c for c in FINE.red_lines)  # fmt: skip
+    return replace(FINE, red_lines=checks)
+
+
+def referenced(found, **more):
+    return replace(FINE, references=(Reference(kind="command", id="run_tests", found=found, **more),))
+
+
+def ruled(**more):
+    return tuple(decision(id_, "deny", "block", **more) for id_ in ("edit_files",))
+
+
+CASES = {
+    "execution_payload": precheck_failure(ME, replace(FINE, execution_payload=WRONG)),
+    "schema_invalid": precheck_failure(ME, replace(FINE, schema_valid=False, schema_problems=WRONG)),
+    "checksum_mismatch": precheck_failure(ME, replace(FINE, checksum_matches=False)),
+    "asks_in_full_auto": precheck_failure(ME, crossed("I2", *WRONG)),
+    "risk_in_full_auto": precheck_failure(ME, crossed("I3")),
+    "unevidenced_command": precheck_failure(ME, crossed("I4", *WRONG)),
+    "not_registered": precheck_failure(ME, referenced("missing")),
+    "inactive_content": precheck_failure(ME, referenced("inactive", version="1.0.0", digest="a" * 64)),
+    "version_drift": precheck_failure(ME, referenced("drifted", version="1.0.0", digest="a" * 64, pinned="0.9.0#bbb")),
+    "policy_invalid": precheck_failure(ME, replace(FINE, policy_problems=WRONG)),
+    "mode_changed": precheck_failure(ME, FINE, mode_changed="begun in interactive, asked for is full_auto"),
+    "intent_unreadable": precheck_failure(ME, None),
+    "memory_unavailable": context_failure(ME, memory="The store cannot be read."),
+    "facts_unavailable": context_failure(ME, memories=1, facts="Nothing was found."),
+    "policy_unavailable": context_failure(ME, memories=1, policy="It was not loaded."),
+    "context_missing": context_failure(ME, memories=1),
+    "routing_violation": rules_failure(ME, (), tuple(replace(a, violation=True) for a in routing(GOOD))),
+    "rule_conflict": rules_failure(ME, ruled(conflict="deny and allow")),
+    "rule_denied": rules_failure(ME, ruled(hard=True, required_changes=("Ask the release manager.",))),
+    "rule_undecidable": rules_failure(ME, ruled(undecidable=True)),
+    "deny_unexplained": rules_failure(ME, ruled(reason=" ")),
+    "operation_forbidden": rules_failure(ME, (), forbidden=WRONG),
+    "command_undecided": rules_failure(ME, GOOD.decisions[1:], commands=("read_code", "edit_files")),
+    "rules_unasked": rules_failure(ME, ()),
+    "cyclic_graph": graph_failure(ME, NO_FAULTS._replace(cycles=WRONG)),
+    "phase_unmapped": graph_failure(ME, NO_FAULTS._replace(unmapped=WRONG)),
+    "lane_missing": graph_failure(ME, NO_FAULTS._replace(unassigned=WRONG)),
+    "evidence_missing": graph_failure(ME, NO_FAULTS._replace(unsupported=WRONG)),
+    "node_incomplete": finalize_failure(ME, NO_FAULTS._replace(incomplete=WRONG)),
+    "placeholder_left": finalize_failure(ME, NO_FAULTS._replace(placeholders=WRONG)),
+    "default_blocks": finalize_failure(ME, NO_FAULTS, STOP, QUESTIONS),
+    "no_graph": graph_failure(ME, NO_FAULTS),
+    "question_budget_exceeded": question_failure(ME, NOTHING._replace(over=QUESTIONS)),
+    "question_unevidenced": question_failure(ME, NOTHING._replace(unevidenced=QUESTIONS)),
+    "question_undefaulted": question_failure(ME, NOTHING._replace(undefaulted=QUESTIONS)),
+    "question_unfit": question_failure(ME, NOTHING._replace(unfit=QUESTIONS)),
+    "nothing_to_ask": question_failure(ME, NOTHING),
+    "answers_conflict": answer_failure(ME, conflicts=CONFLICT),
+    "answer_blocks": answer_failure(ME, blocked=LOST),
+    "answers_stopped": answer_failure(ME),
+    "budget_exceeded": review_failure(ME, review_faults(GOOD, replace(outputs().review, change_impact=replace(outputs().review.change_impact, budgets=tuple(replace(b, within=False) for b in outputs().review.change_impact.budgets))), outputs().settled)),
+    "review_uncovered": review_failure(ME, NO_REVIEW_FAULTS._replace(uncovered=WRONG)),
+    "risk_unjustified": review_failure(ME, NO_REVIEW_FAULTS._replace(unjustified=WRONG)),
+    "review_missing": review_failure(ME, NO_REVIEW_FAULTS),
+    "output_malformed": freeze_failure(ME, malformed=WRONG),
+    "checksum_failed": freeze_failure(ME, unmatched=WRONG),
+    "lineage_incomplete": freeze_failure(ME, untraced=WRONG),
+    "not_written": freeze_failure(ME),
+}  # fmt: skip
+
+
+def test_every_cause_has_a_case():
+    """No cause is in the table that nothing brings about."""
+    assert CASES.keys() == CAUSES.keys()
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_a_failure_pack_names_its_cause_and_what_to_change(cause):
+    """001 §12: type, message and recovery suggestions; the first names the field that the cause's row names."""
+    pack, row = CASES[cause], CAUSES[cause]
+    assert (pack.cause, pack.failure_type) == (cause, row.type)
+    assert (pack.recovery_suggestions[0].change, pack.recovery_suggestions[0].how) == (row.change, row.how)
+    assert pack.retriable == (row.type != "red_line_violation")
+    assert pack.message.startswith(row.message)
+    assert (pack.intent_id, pack.plan_id, pack.risk) == ME[:1] + ME[1:]
+    assert msgspec.json.decode(canonical(pack), type=FailurePack) == pack
+
+
+def test_only_what_aborts_is_a_red_line():
+    """001 §13: red_line_violation is the type of every cause that aborts, and of no other."""
+    assert {cause for cause, row in CAUSES.items() if row.type == "red_line_violation"} == {
+        "execution_payload",
+        "routing_violation",
+        "rule_conflict",
+        "rule_denied",
+        "output_malformed",
+    }
+
+
+def test_the_states_are_the_specifications():
+    """Each pack says in which state it failed."""
+    assert {pack.failed_at_state for pack in CASES.values()} == {
+        "PRECHECKED", "CONTEXT_BUILT", "RULES_EVALUATED", "GRAPH_DRAFTED", "QUESTIONS_EMITTED", "AWAITING_ANSWERS",
+        "GRAPH_FINALIZED", "REVIEW_PACK_BUILT", "FROZEN_OUTPUTS",
+    }  # fmt: skip
+
+
+def test_what_aborts_is_told_before_what_blocks_and_all_of_it_is_there():
+    """DESIGN 001: precheck evaluates all its guards; ABORTED beats BLOCKED."""
+    pack = precheck_failure(
+        ME, replace(FINE, execution_payload=WRONG, checksum_matches=False, policy_problems=WRONG)
+    )
+    assert pack.cause == "execution_payload"
+    assert [p.field for p in pack.problems] == ["title", "audit.checksum"]
+    assert {r.change for r in pack.recovery_suggestions} >= {"intent", "audit.checksum", "policy", "title"}
+
+
+def test_a_hard_deny_cites_its_evidence_and_what_the_rule_asks_for():
+    """001 §4: deny decisions have documented reasons and evidence."""
+    pack = CASES["rule_denied"]
+    assert pack.evidence_refs == ("fact://language/python",)
+    assert pack.recovery_suggestions[-1].how == "Ask the release manager."
+
+
+def test_too_few_memories_are_counted():
+    """001 §3: the MemoryPack's threshold is told."""
+    pack = context_failure(ME, memories=1, threshold=2)
+    assert pack.problems[0].message == "There are 1 memories; 2 are needed."
+
+
+def test_a_cyclic_workflow_ends_in_a_pack_with_the_path():
+    """001 §5 failure branch, from the graph to the pack."""
+    flow = workflow(
+        "bug_fix", phase("analysis", after=("review",)), phase("review", "reviewer", after=("analysis",))
+    )
+    i = inputs(known=registry(flow))
+    pack = graph_failure(ME, faults(draft(i), i))
+    assert pack.cause == "cyclic_graph"
+    assert "bug_fix/analysis" in pack.problems[0].message
+    assert pack.problems[0].field == "selected_workflows"
+
+
+def test_a_budget_is_named_with_the_figure_that_would_do():
+    """001 §9 failure branch: the field, and how far it has to go."""
+    pack = CASES["budget_exceeded"]
+    changes = {r.change: r.how for r in pack.recovery_suggestions}
+    assert changes["budgets.max_files"] == "Set budgets.max_files to 3 or more, or plan less."
+    assert "policy.constraints.max_files_per_commit" in changes

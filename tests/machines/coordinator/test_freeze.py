@@ -1,0 +1,319 @@
+"""Frozen plans (001 §10): the same bytes for the same inputs, a lineage without gaps, and no byte changed unseen."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from specimens import (
+    FACTS,
+    MEMORY,
+    bundle,
+    command,
+    decision,
+    files,
+    inputs,
+    intent,
+    outputs,
+    policy,
+    question_answers,
+    registry,
+)
+
+from steersman.contracts.planning.review import Manifest
+from steersman.kernel.canonical import canonical, digest, digest_of
+from steersman.machines.coordinator.attest import (
+    PAYLOAD_TYPE,
+    envelope,
+    envelope_problems,
+    pae,
+    statement,
+)
+from steersman.machines.coordinator.freeze import (
+    DRAWN,
+    MANIFEST,
+    NAMES,
+    SHAPES,
+    frozen,
+    lineage_gaps,
+    malformed,
+    unmatched,
+)
+from steersman.machines.coordinator.inputs import plan_id
+from steersman.machines.coordinator.verify import differing, verify
+
+REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+FILES = files(outputs(REVIEWED))
+
+
+def manifest(of):
+    return msgspec.json.decode(of[MANIFEST], type=Manifest)
+
+
+def relisted(changed):
+    """These files under a manifest that lists them as they are: what somebody does who knows the form."""
+    listed = manifest(changed)
+    entries = tuple(
+        replace(f, sha256=digest(changed[f.name]), bytes=len(changed[f.name])) for f in listed.files
+    )
+    return {**changed, MANIFEST: canonical(replace(listed, files=entries))}
+
+
+def test_a_frozen_plan_has_every_file_and_is_in_order():
+    """001 §10: all outputs have checksums, the lineage is complete, outputs satisfy their schemas."""
+    assert sorted(FILES) == sorted((*NAMES, MANIFEST))
+    assert verify(FILES) == malformed(FILES) == unmatched(manifest(FILES), FILES) == ()
+    assert all(canonical(msgspec.json.decode(FILES[name])) == FILES[name] for name in SHAPES)
+
+
+def test_no_clock_path_or_score_is_in_a_frozen_file():
+    """The only moments are those of the intent and of memories that were given."""
+    found = set()
+    for name in SHAPES:
+        found |= {
+            word for word in FILES[name].decode().split('"') if word.startswith("20") and word.endswith("Z")
+        }
+    assert found == {intent().created_at}
+
+
+SCRIPT = """
+import sys
+from specimens import decision, files, inputs, outputs
+from steersman.kernel.canonical import digest
+made = files(outputs(inputs(ruled=(decision("edit_files", "require_review", "warn"),))))
+print(digest(b"".join(made[name] for name in sorted(made))))
+"""
+
+
+@pytest.mark.parametrize(("seed", "language"), [("1", "C"), ("77", "tr_TR.UTF-8")])
+def test_another_process_makes_the_same_bytes(seed, language, tmp_path):
+    """001 Implementation Notes: deterministic, whatever the hash seed, the locale and the directory."""
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": seed,
+        "LC_ALL": language,
+        "PYTHONPATH": str(Path(__file__).parent),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == digest(b"".join(FILES[name] for name in sorted(FILES)))
+
+
+CHANGES = {
+    "intent_checksum": inputs(intent(description="The pump still leaks.")),
+    "policy_digest": inputs(context=bundle(policy(timeout_seconds=5))),
+    "facts_digest": inputs(context=bundle(facts=replace(FACTS, fingerprint="3" * 64))),
+    "memory_digest": inputs(context=bundle(memory=replace(MEMORY, query="leaks"))),
+    "registry_digest": inputs(known=registry(command("unused_one", "setup"))),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_input_changes_the_plan_and_the_lineage_tells_which(name):
+    """Any changed input changes the checksums, and the lineage tells where."""
+    first, second = files(outputs(inputs())), files(outputs(CHANGES[name]))
+    assert verify(second) == ()
+    assert first[MANIFEST] != second[MANIFEST]
+    assert manifest(first).plan_id != manifest(second).plan_id
+    assert differing(first, second) == (name,)
+    assert differing(first, first) == ()
+
+
+def test_a_changed_version_is_told_by_name():
+    """The version of every piece of content that is used is in the lineage."""
+    newer = inputs(known=registry(command("read_code", "analysis", version="1.1.0")))
+    assert differing(files(outputs(inputs())), files(outputs(newer))) == (
+        "commands.read_code",
+        "registry_digest",
+    )
+
+
+def test_answers_do_not_change_the_name_of_a_plan():
+    """Plan id from input digests: what people answer is not among them."""
+    other = outputs(REVIEWED, question_answers(REVIEWED, requires_review="leave_out"))
+    assert manifest(files(other)).plan_id == manifest(FILES).plan_id == plan_id(REVIEWED.lineage)
+    assert files(other)[MANIFEST] != FILES[MANIFEST]
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_no_byte_of_any_file_changes_unseen(data):
+    """`plan verify` finds any changed byte in any output, the manifest included."""
+    name = data.draw(st.sampled_from(sorted(FILES)))
+    at = data.draw(st.integers(0, len(FILES[name]) - 1))
+    other = data.draw(st.integers(0, 255).filter(lambda b: b != FILES[name][at]))
+    changed = FILES[name][:at] + bytes([other]) + FILES[name][at + 1 :]
+    assert verify({**FILES, name: changed})
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_file_that_is_missing_shorter_or_longer_is_found(name):
+    """Nothing may be missing, cut or appended."""
+    rest = {key: value for key, value in FILES.items() if key != name}
+    assert name in {p.field for p in verify(rest)}
+    assert verify({**FILES, name: FILES[name][:-1]})
+    assert verify({**FILES, name: FILES[name] + b"\n"})
+    assert verify({**FILES, name: b""})
+
+
+def test_a_file_that_does_not_belong_there_is_found():
+    """Nothing may be added."""
+    assert [p.field for p in verify({**FILES, "extra.json": b"{}"})] == ["extra.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("intent.json", "intent_checksum"),
+        ("policy.json", "policy_digest"),
+        ("context_bundle.json", "facts_digest"),
+        ("registry_snapshot.json", "registry_digest"),
+        ("execution_graph.json", "checksum"),
+        ("review_pack.json", "plan_id"),
+        ("settled_questions.json", "plan_id"),
+    ],
+)
+def test_a_changed_document_under_a_new_manifest_does_not_fit_its_lineage(name, word):
+    """Whoever changes a document and lists it anew is found by what it was made from."""
+    value = msgspec.json.decode(FILES[name])
+    changes = {
+        "intent.json": lambda v: v.update(title="Another title"),
+        "policy.json": lambda v: v.update(max_retries=3),
+        "context_bundle.json": lambda v: v["facts"].update(project_id="other"),
+        "registry_snapshot.json": lambda v: v.update(digest="0" * 64),
+        "execution_graph.json": lambda v: v["nodes"][0].update(label="Another label"),
+        "review_pack.json": lambda v: v.update(plan_id="plan_0000000000000000"),
+        "settled_questions.json": lambda v: v.update(plan_id="plan_0000000000000000"),
+    }
+    changes[name](value)
+    found = verify(relisted({**FILES, name: canonical(value)}))
+    assert (name, word) in {(p.field, p.message.split()[0]) for p in found}
+
+
+def test_a_manifest_that_lists_wrongly_is_found():
+    """Twice, out of order, with a wrong length or not at all: none of it passes."""
+    listed = manifest(FILES)
+
+    def verified(entries):
+        return verify({**FILES, MANIFEST: canonical(replace(listed, files=tuple(entries)))})
+
+    assert verified(reversed(listed.files))
+    assert verified((*listed.files, listed.files[-1]))
+    assert verified(replace(f, bytes=f.bytes + 1) for f in listed.files)
+    assert {p.message for p in verified(listed.files[1:])} >= {"The manifest does not list it."}
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"plan_id":1}', b"[" * 50_000])
+def test_a_manifest_that_is_none_is_refused(data):
+    """Nothing is held against what cannot be read."""
+    assert MANIFEST in {p.field for p in verify({**FILES, MANIFEST: data})}
+    assert verify({})
+
+
+def test_what_breaks_its_schema_is_malformed():
+    """001 §13: a schema violation in our own documents is counted; so are bytes that are not the canonical ones."""
+    pretty = FILES["policy.json"].replace(b",", b", ", 1)
+    broken = {**FILES, "policy.json": pretty, "risk_assessment.json": b"{}"}
+    assert [p.field for p in malformed(broken)] == ["policy.json", "risk_assessment.json"]
+    made = outputs(REVIEWED)
+    bad = frozen(made._replace(graph=replace(made.graph, stage="half")), dict.fromkeys(DRAWN, "x"))
+    assert [p.field for p in malformed(bad)] == ["execution_graph.json"]
+
+
+def test_a_lineage_with_gaps_is_told():
+    """001 §10 guard: traceable back to intent and registry versions."""
+    graph, snapshot = outputs(REVIEWED).graph, REVIEWED.registry.snapshot()
+    assert lineage_gaps(graph, snapshot) == ()
+    versions = graph.lineage.registry_versions
+    less = replace(
+        graph.lineage,
+        registry_versions=replace(
+            versions, workflows={}, rules={}, commands={**versions.commands, "read_code": "9.0.0"}
+        ),
+    )
+    assert [p.field for p in lineage_gaps(replace(graph, lineage=less), snapshot)] == [
+        "lineage.registry_versions.workflows.bug_fix",
+        "lineage.registry_versions.commands.read_code",
+        "lineage.registry_versions.rules.rule_no_writes",
+    ]
+
+
+# ── The statement that is signed ────────────────────────────────────────────────────────────────────────────────────
+
+KEY = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
+
+
+def holds(message, keyid, signature):
+    try:
+        KEY.public_key().verify(signature, message)
+    except InvalidSignature:
+        return False
+    return keyid == "the key"
+
+
+def signed(of, payload_type=PAYLOAD_TYPE):
+    said = statement(of)
+    return envelope(said, "the key", KEY.sign(pae(payload_type, said)))
+
+
+def test_what_is_signed_is_encoded_as_dsse_says():
+    """The example of the DSSE protocol, byte for byte."""
+    assert (
+        pae("http://example.com/HelloWorld", b"hello world")
+        == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    )
+    assert pae("é", b"") == "DSSEv1 2 é 0 ".encode()
+
+
+def test_the_statement_names_every_file_with_its_digest():
+    """In-toto Statement v1: subjects are the files, the predicate is the lineage."""
+    said = msgspec.json.decode(statement(FILES))
+    assert said["_type"] == "https://in-toto.io/Statement/v1"
+    assert {s["name"]: s["digest"]["sha256"] for s in said["subject"]} == {
+        n: digest(d) for n, d in FILES.items()
+    }
+    assert digest_of(said["predicate"]["lineage"]) == digest_of(REVIEWED.lineage)
+
+
+def test_a_genuine_envelope_holds_and_no_other():
+    """A signature holds over exactly these bytes and these files."""
+    data = signed(FILES)
+    assert envelope_problems(data, FILES, holds) == ()
+    assert envelope_problems(data, files(outputs(inputs())), holds)
+    assert envelope_problems(data, FILES, lambda *_: False)
+    assert envelope_problems(data.replace(b'"the key"', b'"another"'), FILES, holds)
+    assert envelope_problems(data + b"\n", FILES, holds)
+    assert envelope_problems(signed(FILES, "text/plain"), FILES, holds)
+    assert envelope_problems(data.replace(b"vnd.in-toto", b"vnd.in-tota"), FILES, holds)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{}", b"\xff", '{"payload":"é","payloadType":"","signatures":[]}'.encode(),
+     b'{"payload":"a","payloadType":"","signatures":[]}', b'{"payload":"YR==","payloadType":"","signatures":[]}',
+     b'{"payload":"","payloadType":"","signatures":[]}', b'{"payload":"","payloadType":"","signatures":[{"keyid":"","sig":"?"}]}'],
+)  # fmt: skip
+def test_what_is_no_envelope_is_refused(data):
+    """Nothing but one canonical envelope with a signature is taken."""
+    assert envelope_problems(data, FILES, lambda *_: True)
+
+
+def test_no_byte_of_an_envelope_changes_unseen():
+    """Whatever byte is changed, it does not hold."""
+    data = signed(FILES)
+    for at in range(0, len(data), 97):
+        changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        assert envelope_problems(changed, FILES, holds)

@@ -1,0 +1,535 @@
+"""The graph of a plan (001 §5 and §8): what is in it, in which order, in whose lane, and what is wrong with a bad one."""
+
+import random
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from specimens import (
+    CONTENT,
+    agent,
+    bundle,
+    chosen,
+    command,
+    decision,
+    inputs,
+    intent,
+    phase,
+    planned,
+    question_answers,
+    registry,
+    selected,
+    workflow,
+)
+
+from steersman.contracts.planning.graph import MOST_NODES, Edge, ExecutionGraph
+from steersman.contracts.planning.questions import Settled
+from steersman.judges.planning.registry import Item, Registry
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator.estimates import longest
+from steersman.machines.coordinator.faults import circles, faults
+from steersman.machines.coordinator.graph import draft, finalize
+
+ALL = ("analysis", "implementation", "validation", "review")
+
+
+def by_type(graph, kind):
+    return [node for node in graph.nodes if node.node_type == kind]
+
+
+def edges(graph):
+    """Edges as (from, to, type), each node by phase and command."""
+    names = {
+        n.node_id: "/".join(filter(None, (n.node_type, n.phase_ref, n.command_ref))) for n in graph.nodes
+    }
+    return {(names[e.from_node], names[e.to_node], e.edge_type) for e in graph.edges}
+
+
+def edge(start, end):
+    return Edge(edge_id="e_0000000000000000", from_node=start, to_node=end, edge_type="sequential")
+
+
+def test_every_selected_phase_has_a_node_and_every_command_one_in_each_of_its_phases():
+    """001 §5: phases become nodes, planned commands action proposals, in every selected phase they belong to."""
+    graph = draft(inputs())
+    assert [node.phase_ref for node in by_type(graph, "phase")] == list(ALL)
+    assert [(n.phase_ref, n.command_ref) for n in by_type(graph, "action_proposal")] == [
+        ("analysis", "read_code"),
+        ("implementation", "edit_files"),
+        ("implementation", "read_code"),
+        ("validation", "run_tests"),
+    ]
+    assert faults(graph, inputs()).all() == ()
+    assert msgspec.json.decode(canonical(graph), type=ExecutionGraph) == graph
+
+
+def test_phases_follow_each_other_and_actions_of_one_phase_stand_side_by_side():
+    """001 §5: sequential edges along `after`, parallel ones to the actions of one phase."""
+    assert edges(draft(inputs())) >= {
+        ("phase/analysis", "action_proposal/analysis/read_code", "sequential"),
+        ("action_proposal/analysis/read_code", "phase/implementation", "sequential"),
+        ("phase/implementation", "action_proposal/implementation/edit_files", "parallel"),
+        ("phase/implementation", "action_proposal/implementation/read_code", "parallel"),
+        ("action_proposal/implementation/edit_files", "phase/validation", "sequential"),
+    }
+
+
+def test_without_after_the_declared_order_holds():
+    """Where no phase of a workflow says what it comes after, they follow each other as they are declared."""
+    flow = workflow("bug_fix", phase("analysis"), phase("design"), phase("review", "reviewer"))
+    of = intent(selected_workflows=(selected("bug_fix", "review", "analysis"),), planned_commands=())
+    graph = draft(inputs(of, known=registry(flow)))
+    assert edges(graph) >= {("phase/analysis", "phase/review", "sequential")}
+
+
+def test_a_phase_that_is_not_selected_is_stepped_over():
+    """What came before an unselected phase comes before what came after it."""
+    of = intent(selected_workflows=(selected("bug_fix", "analysis", "validation", "review"),))
+    assert ("action_proposal/analysis/read_code", "phase/validation", "sequential") in edges(
+        draft(inputs(of))
+    )
+
+
+def test_a_circle_through_an_unselected_phase_is_still_a_circle():
+    """Stepping over a phase that comes after itself ends, and the circle is seen."""
+    flow = workflow(
+        "bug_fix",
+        phase("analysis", after=("design",)),
+        phase("design", after=("analysis", "setup")),
+        phase("setup", after=("design",)),
+    )
+    of = intent(selected_workflows=(selected("bug_fix", "analysis"),), planned_commands=())
+    i = inputs(of, known=registry(flow))
+    assert len(faults(draft(i), i).cycles) == 1
+
+
+def test_a_condition_is_on_the_edge_into_its_phase():
+    """001 §5: a conditional edge says its condition."""
+    flow = workflow("bug_fix", phase("analysis"), phase("review", "reviewer", condition="something changed"))
+    of = intent(selected_workflows=(selected("bug_fix", "analysis", "review"),), planned_commands=())
+    found = [e for e in draft(inputs(of, known=registry(flow))).edges if e.edge_type == "conditional"]
+    assert [e.condition for e in found] == ["something changed"]
+
+
+@pytest.mark.parametrize(
+    ("fallback", "found"),
+    [("review", {"review"}), ("analysis", set()), ("design", set()), ("release", set())],
+)
+def test_a_fallback_is_an_edge_where_it_leads_on(fallback, found):
+    """A fallback to a later phase is an edge; one that leads back or nowhere is none, so the graph stays without circles."""
+    flow = workflow(
+        "bug_fix",
+        phase("analysis"),
+        phase("design", after=("analysis",), fallback=fallback),
+        phase("implementation", after=("design",)),
+        phase("review", "reviewer", after=("implementation",)),
+    )
+    of = intent(
+        selected_workflows=(selected("bug_fix", "analysis", "design", "implementation", "review"),),
+        selected_agents=(chosen("agent_coder", "coder"), chosen("agent_reviewer", "reviewer")),
+    )
+    i = inputs(of, known=registry(flow))
+    graph = draft(i)
+    names = {node.node_id: node.phase_ref for node in graph.nodes}
+    assert {names[e.to_node] for e in graph.edges if e.edge_type == "fallback"} == found
+    said = [n.description for n in by_type(graph, "phase") if "back to" in n.description]
+    assert len(said) == (fallback in ("analysis", "design"))
+    assert faults(graph, i).cycles == ()
+
+
+@pytest.mark.parametrize("what", ["warn", "require_review", "deny"])
+def test_what_rules_do_not_simply_allow_is_a_decision_point(what):
+    """001 §5: a decision point with its rules stands before the action, with the condition on the edge."""
+    graph = draft(inputs(ruled=(decision("edit_files", what, "warn"),)))
+    (point,) = by_type(graph, "decision_point")
+    assert point.rule_refs == ("rule_no_writes@1.0.0",)
+    (out,) = [e for e in graph.edges if e.from_node == point.node_id]
+    assert out.edge_type == "conditional"
+    assert out.condition == f"{what}: because of a test"
+    (action,) = [n for n in by_type(graph, "action_proposal") if n.command_ref == "edit_files"]
+    assert action.status == ("excluded" if what == "deny" else "proposed")
+
+
+@pytest.mark.parametrize(
+    ("effects", "review", "expected"),
+    [
+        (("write",), ("security", "data"), ["data", "security"]),
+        (("write",), (), ["architecture"]),
+        (("deploy", "write"), (), ["release"]),
+    ],
+)
+def test_a_review_that_a_rule_wants_stands_before_the_action(effects, review, expected):
+    """A review gate is between the decision and the action; where the rule names no category, the effects do."""
+    of = intent(
+        planned_commands=(planned("read_code"), planned("edit_files", effects=effects), planned("run_tests"))
+    )
+    i = inputs(of, ruled=(decision("edit_files", "require_review", "warn", review=review),))
+    graph = draft(i)
+    gates = [n for n in by_type(graph, "review_gate") if n.command_ref == "edit_files"]
+    assert [n.review_criteria[0] for n in gates] == expected
+    assert (
+        "review_gate/implementation/edit_files",
+        "action_proposal/implementation/edit_files",
+        "sequential",
+    ) in edges(graph)
+
+
+@pytest.mark.parametrize(("phases", "where"), [(ALL, "review"), (ALL[:3], "validation")])
+def test_what_the_intent_wants_reviewed_has_a_gate_in_the_review_phase_or_at_the_end(phases, where):
+    """001 §9: every category of requires_review has a gate in each workflow."""
+    of = intent(selected_workflows=(selected("bug_fix", *phases),))
+    gates = by_type(draft(inputs(of)), "review_gate")
+    assert [(n.phase_ref, n.review_criteria) for n in gates] == [(where, ("architecture",))]
+
+
+def test_a_command_belongs_where_a_phase_asks_for_it():
+    """Phases that name the command have it; where none does, those that name no commands; else all it is made for."""
+    flow = workflow(
+        "bug_fix",
+        phase("analysis", commands=("read_code", "read_code")),
+        phase("implementation", commands=("edit_files",)),
+        phase("validation", "tester", commands=("something_else",)),
+        phase("review", "reviewer"),
+    )
+    known = registry(flow, command("look_again", "review", "analysis", "review"))
+    of = intent(planned_commands=(*intent().planned_commands, planned("look_again")))
+    found = [(n.phase_ref, n.command_ref) for n in by_type(draft(inputs(of, known=known)), "action_proposal")]
+    assert found == [
+        ("analysis", "read_code"),
+        ("implementation", "edit_files"),
+        ("validation", "run_tests"),
+        ("review", "look_again"),
+    ]
+
+
+def test_a_command_without_a_phase_is_shown_as_left_out():
+    """A planned command that belongs to no selected phase is in the graph, excluded, with the reason."""
+    of = intent(planned_commands=(*intent().planned_commands, planned("deploy_it"), planned("unknown_one")))
+    i = inputs(of, known=registry(command("deploy_it", "release")))
+    found = {n.command_ref: n for n in by_type(draft(i), "action_proposal") if n.status == "excluded"}
+    assert {id_: n.reason for id_, n in found.items()} == {
+        "deploy_it": "it belongs to no selected phase",
+        "unknown_one": "it belongs to no selected phase",
+    }
+
+
+def test_effects_and_risk_are_never_less_than_the_registry_says():
+    """An intent cannot talk a command down: effects add up, and the graver risk holds."""
+    of = intent(planned_commands=(planned("read_code"), planned("edit_files"), planned("run_tests")))
+    (node,) = [n for n in draft(inputs(of)).nodes if n.command_ref == "edit_files"]
+    assert node.effects == ("read", "write")
+    assert node.risk_level == "medium"
+
+
+def test_every_node_is_in_the_lane_that_its_phase_asks_for():
+    """001 §5: swimlanes by role, reviews in the reviewer's."""
+    lanes = {lane.agent_id: lane for lane in draft(inputs()).swimlanes}
+    assert {id_: len(lane.node_refs) for id_, lane in lanes.items()} == {
+        "agent_coder": 5,
+        "agent_reviewer": 2,
+        "agent_tester": 2,
+    }
+
+
+def test_an_agent_that_only_covers_a_phase_has_it_when_no_role_fits():
+    """Phase coverage is the second choice after the role."""
+    known = registry(agent("agent_tester", "someone else", "validation"))
+    of = intent(
+        selected_agents=(
+            chosen("agent_coder", "coder"),
+            chosen("agent_coder", "maker"),
+            chosen("agent_tester", "helper"),
+            chosen("agent_reviewer", "reviewer"),
+        )
+    )
+    i = inputs(of, known=known)
+    graph = draft(i)
+    assert faults(graph, i).unassigned == ()
+    assert [lane.role for lane in graph.swimlanes] == ["coder", "reviewer", "helper"]
+
+
+def test_a_security_review_goes_to_whoever_has_that_area():
+    """Of two reviewers the one whose area it is has the gate."""
+    known = registry(agent("agent_all", "reviewer", "review"))
+    of = intent(
+        risk=replace(intent().risk, requires_review=("security", "cost")),
+        selected_agents=(*intent().selected_agents, chosen("agent_all", "reviewer")),
+    )
+    graph = draft(inputs(of, known=known))
+    gates = {n.node_id: n.review_criteria[0] for n in by_type(graph, "review_gate")}
+    held = {gates[r]: lane.agent_id for lane in graph.swimlanes for r in lane.node_refs if r in gates}
+    assert held == {"security": "agent_reviewer", "cost": "agent_all"}
+
+
+def test_an_agent_for_whom_there_is_nothing_has_no_lane_and_is_a_fault():
+    """001 §5 guard: all agents have swimlane assignments."""
+    known = registry(agent("agent_idle", "idler", "release"))
+    of = intent(selected_agents=(*intent().selected_agents, chosen("agent_idle", "idler")))
+    i = inputs(of, known=known)
+    (problem,) = faults(draft(i), i).unassigned
+    assert problem.field == "selected_agents[3]"
+
+
+def test_nodes_that_nobody_covers_are_faults():
+    """001 §8 guard: swimlanes cover all nodes; a graph without any agent says so of every node."""
+    of = intent(selected_agents=(chosen("agent_lost", "coder"),), planned_commands=(planned("unknown_one"),))
+    i = inputs(of)
+    graph = draft(i)
+    assert graph.swimlanes == ()
+    assert len(faults(graph, i).unassigned) == 1 + len(graph.nodes)
+
+
+def test_a_phase_that_the_workflow_lacks_is_unmapped():
+    """001 §5 guard: all phases mapped to nodes; the field is named."""
+    of = intent(selected_workflows=(selected("bug_fix", *ALL, "release"), selected("gone", "setup")))
+    i = inputs(of)
+    assert [p.field for p in faults(draft(i), i).unmapped] == [
+        "selected_workflows[0].phases[4]",
+        "selected_workflows[1].phases[0]",
+    ]
+
+
+def test_of_two_phases_with_one_name_the_first_holds():
+    """A workflow that declares a phase twice has one node for it."""
+    flow = workflow("bug_fix", phase("analysis", condition="one"), phase("analysis", condition="two"))
+    of = intent(selected_workflows=(selected("bug_fix", "analysis"),), planned_commands=())
+    assert len(by_type(draft(inputs(of, known=registry(flow))), "phase")) == 1
+
+
+def test_an_action_without_evidence_or_verdict_is_unsupported():
+    """Red line 4: every action proposal has evidence; and a verdict of the rules."""
+    i = inputs()
+    graph = draft(i)
+    bare = tuple(replace(n, evidence_refs=()) if n.command_ref == "run_tests" else n for n in graph.nodes)
+    found = faults(replace(graph, nodes=bare), i._replace(decisions=i.decisions[1:]))
+    assert [p.field for p in found.unsupported] == [
+        "planned_commands[0].evidence_refs",
+        "planned_commands[0].evidence_refs",
+        "planned_commands[2].evidence_refs",
+    ]
+
+
+def test_a_node_without_what_its_kind_needs_is_incomplete():
+    """001 §8 guard: all nodes have required fields."""
+    i = inputs(ruled=(decision("edit_files", "warn", "warn"),))
+    graph = draft(i)
+    hollow = tuple(
+        replace(n, rule_refs=(), workflow_ref="") if n.node_type in ("decision_point", "phase") else n
+        for n in graph.nodes
+    )
+    found = faults(replace(graph, nodes=hollow), i).incomplete
+    assert len(found) == 1 + 4
+    assert {p.field for p in found} == {"planned_commands", "selected_workflows"}
+
+
+def test_a_graph_that_is_too_large_is_no_plan():
+    """A graph has at most so many nodes as its schema takes."""
+    i = inputs()
+    graph = draft(i)
+    many = tuple(replace(graph.nodes[0], node_id=f"n_{n}") for n in range(MOST_NODES + 1))
+    found = faults(replace(graph, nodes=many, edges=()), i).unmapped
+    assert found[-1].message.startswith(f"The graph would have {MOST_NODES + 1} nodes")
+
+
+def test_a_cyclic_workflow_is_told_with_its_path():
+    """001 §5 failure branch: a graph with cycles is no plan, and the error has the cycle's path."""
+    flow = workflow(
+        "bug_fix",
+        phase("analysis", after=("validation",)),
+        phase("implementation", after=("analysis",)),
+        phase("validation", "tester", after=("implementation",)),
+        phase("review", "reviewer", after=("validation",)),
+    )
+    i = inputs(known=registry(flow))
+    (problem,) = faults(draft(i), i).cycles
+    assert "bug_fix/analysis" in problem.message
+    assert "bug_fix/validation/run_tests" in problem.message
+    assert problem.message.count("→") == 6
+    assert draft(i).estimated_duration.value == 0
+
+
+def test_circles_are_shortest_first_and_one_for_each_knot():
+    """One path for each knot; the node of a circle is named at both ends."""
+    found = circles(
+        ("a", "b", "c", "d", "e", "f"),
+        (
+            edge("a", "b"),
+            edge("b", "c"),
+            edge("c", "a"),
+            edge("a", "c"),
+            edge("d", "d"),
+            edge("c", "e"),
+            edge("e", "f"),
+        ),
+    )
+    assert found == (("d", "d"), ("a", "c", "a"))
+
+
+def test_a_long_way_is_not_bounded_by_recursion():
+    """A circle of ten thousand nodes is found."""
+    names = tuple(f"n{k:05}" for k in range(10_000))
+    ring = tuple(edge(a, b) for a, b in zip(names, (*names[1:], names[0]), strict=True))
+    assert len(circles(names, ring)[0]) == 10_001
+    assert circles(names, ring[:-1]) == ()
+
+
+@given(st.integers(2, 9), st.data())
+def test_circles_are_found_exactly_where_there_are_some(size, data):
+    """A graph has a circle by our reckoning exactly when no order of its nodes fits all its edges."""
+    names = tuple(str(n) for n in range(size))
+    pairs = data.draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=20))
+    left = set(names)
+    while ready := {n for n in left if not any(a in left and b == n for a, b in pairs)}:
+        left -= ready
+    found = circles(names, tuple(edge(a, b) for a, b in pairs))
+    assert bool(found) == bool(left)
+    for path in found:
+        assert path[0] == path[-1]
+        assert all((a, b) in pairs for a, b in pairwise(path))
+
+
+def test_duration_is_the_longest_chain_of_commands():
+    """001 §9: duration by the critical path, with its basis."""
+    estimate = draft(inputs()).estimated_duration
+    assert estimate.value == 5 + 30 + 10
+    assert "read_code 5 → edit_files 30 → run_tests 10" in estimate.basis[0]
+
+
+def test_the_longest_chain_of_nothing_is_nothing():
+    """Without weights there is no chain."""
+    assert longest({"a": 0, "b": 0}, (edge("a", "b"),)) == (0, ())
+    assert longest({"a": 1, "b": 0, "c": 2}, (edge("a", "b"), edge("a", "c"), edge("b", "c"))) == (
+        3,
+        ("a", "c"),
+    )
+
+
+def test_complexity_names_its_parts():
+    """001 §9: complexity from 0 to 100, its parts named; what is left out counts nothing."""
+    plain, less = draft(inputs()), draft(inputs(ruled=(decision("edit_files", "deny", "warn"),)))
+    assert plain.complexity.value == 4 * 1 + 4 * 2 + 1 * 3 + 5
+    assert plain.complexity.basis[-1] == "risk: medium, 5"
+    assert less.complexity.value == 4 * 1 + 3 * 2 + 1 * 3 + 1 * 3 + 5
+
+
+def test_a_draft_has_a_placeholder_for_each_question_and_a_final_graph_none():
+    """001 §8: question placeholders are removed when the answers are worked in."""
+    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    (question,) = by_type(draft(i), "question")
+    assert question.status == "placeholder"
+    final = finalize(i, question_answers(i))
+    assert by_type(final, "question") == []
+    assert faults(final, i).all() == ()
+
+
+def test_a_question_that_nothing_settles_keeps_the_graph_incomplete():
+    """001 §8 failure branch: a placeholder that is left is a fault of a final graph, not of a draft."""
+    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    final = finalize(i, Settled(plan_id=i.plan_id, rounds=0, asked=(), answers=()))
+    assert len(faults(final, i).placeholders) == 1
+    assert faults(draft(i), i).placeholders == ()
+
+
+def test_answers_change_the_graph():
+    """001 §8: leave_out excludes the action, approve takes its gate away, keep_with_review keeps both."""
+    i = inputs(ruled=(decision("edit_files", "require_review", "warn", review=("data",)),))
+    found = {}
+    for word in ("keep_with_review", "leave_out", "approve"):
+        graph = finalize(i, question_answers(i, requires_review=word))
+        (node,) = [n for n in by_type(graph, "action_proposal") if n.command_ref == "edit_files"]
+        gates = [n for n in by_type(graph, "review_gate") if n.command_ref == "edit_files"]
+        found[word] = (node.status, len(gates), bool(node.reason))
+        assert faults(graph, i).all() == ()
+    assert found == {
+        "keep_with_review": ("proposed", 1, False),
+        "leave_out": ("excluded", 0, True),
+        "approve": ("proposed", 0, True),
+    }
+
+
+def test_an_approval_that_leaves_a_placeholder_elsewhere_does_not_fall_over_the_missing_gate():
+    """Questions about nodes that answers have taken away are drawn to what is left of them."""
+    i = inputs(
+        intent(
+            planned_commands=(
+                *intent().planned_commands[:2],
+                planned("run_tests", evidence_refs=("scan://gone",)),
+            )
+        ),
+        ruled=(decision("run_tests", "require_review", "warn", review=("data",)),),
+    )
+    settled = question_answers(i, requires_review="approve")
+    only = replace(settled, answers=tuple(a for a in settled.answers if a.answer == "approve"))
+    assert len(faults(finalize(i, only), i).placeholders) == 1
+
+
+def test_evidence_that_a_person_accepts_is_the_answer_itself():
+    """An answer stands beside what evidence is left; what leads nowhere is dropped."""
+    of = intent(
+        planned_commands=(
+            planned("edit_files", evidence_refs=("memory://mem_gone", "fact://language/python")),
+        )
+    )
+    i = inputs(of)
+    graph = finalize(i, question_answers(i, unmet_evidence="accept_without", missing_command="by_hand"))
+    (node,) = by_type(graph, "action_proposal")
+    assert [ref.partition("://")[0] for ref in node.evidence_refs] == ["answer", "fact"]
+    by_hand = [n.reason for n in by_type(graph, "phase") if n.phase_ref == "validation"]
+    assert by_hand[0].startswith("missing_command, not asked: by_hand")
+
+
+def test_writes_can_be_left_out_together():
+    """The answer to an open scope leaves out whatever writes."""
+    of = intent(scope=replace(intent().scope, targets=replace(intent().scope.targets, files=())))
+    i = inputs(of)
+    graph = finalize(i, question_answers(i, ambiguous_scope="leave_out"))
+    assert {n.command_ref for n in graph.nodes if n.status == "excluded"} == {"edit_files"}
+
+
+def shuffled(i, seed):
+    """The same inputs, everything that has no order in another order."""
+    mix = random.Random(seed)  # noqa: S311 - no secret hangs on it
+
+    def turned(items):
+        return tuple(mix.sample(list(items), len(items)))
+
+    of = i.intent
+    turned_intent = replace(
+        of,
+        planned_commands=turned(of.planned_commands),
+        selected_agents=turned(of.selected_agents),
+        selected_workflows=tuple(replace(w, phases=turned(w.phases)) for w in turned(of.selected_workflows)),
+    )
+    content = turned((*CONTENT, *(workflow(f"more_{n}", phase("analysis"), phase("design")) for n in (1, 2))))
+    by_id = {c.id: c for c in content}
+    known = Registry(tuple(Item(c, "built-in") for c in by_id.values()))
+    return i._replace(
+        intent=turned_intent,
+        registry=known,
+        decisions=turned(i.decisions),
+        bundle=bundle(evidence_refs=turned(i.bundle.evidence_refs)),
+    )
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_what_has_none_changes_no_byte(one, other):
+    """001 Implementation Notes: same input, same output, whatever order lists without one happen to have."""
+    flows = (selected(), selected("more_1", "analysis", "design"), selected("more_2", "design"))
+    more = (
+        workflow("more_1", phase("analysis"), phase("design")),
+        workflow("more_2", phase("analysis"), phase("design")),
+    )
+    i = inputs(
+        intent(selected_workflows=flows),
+        known=registry(*more),
+        ruled=(decision("edit_files", "require_review", "warn"), decision("read_code", "deny", "warn")),
+    )
+    first, second = shuffled(i, one), shuffled(i, other)
+    assert canonical(draft(first)) == canonical(draft(second))
+    assert canonical(finalize(first, question_answers(first))) == canonical(
+        finalize(second, question_answers(second))
+    )

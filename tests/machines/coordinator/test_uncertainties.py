@@ -1,0 +1,296 @@
+"""What is uncertain (001 §6): six causes, each with a case in which it is found and a change of one line without it."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from specimens import (
+    bundle,
+    command,
+    decision,
+    inputs,
+    intent,
+    phase,
+    planned,
+    policy,
+    registry,
+    selected,
+    workflow,
+)
+
+from steersman.contracts.planning.intent import Interaction, Targets
+from steersman.contracts.planning.policy import QuestionRules
+from steersman.contracts.planning.questions import Default, QuestionPack
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator.answers import defaults
+from steersman.machines.coordinator.choices import default_word
+from steersman.machines.coordinator.graph import asked_of, draft
+from steersman.machines.coordinator.uncertainties import askable, choose, find, flawed
+
+BASE = intent()
+
+
+def with_commands(*commands):
+    """The usual intent with these commands in place of its own of the same id."""
+    given = {c.command_id: c for c in commands}
+    kept = tuple(given.pop(c.command_id, c) for c in BASE.planned_commands)
+    return intent(planned_commands=(*kept, *given.values()))
+
+
+def with_targets(**targets):
+    return intent(scope=replace(BASE.scope, targets=Targets(**targets)))
+
+
+def cited(*refs):
+    return inputs(with_commands(planned("run_tests", evidence_refs=refs)))
+
+
+REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+GRAVELY = inputs(ruled=(decision("edit_files", "require_review", "error"),))
+WARNED = inputs(ruled=(decision("edit_files", "warn", "warn"),))
+EMPTIED = inputs(
+    intent(selected_workflows=(selected("bug_fix", "implementation", "validation", "review"),)),
+    ruled=(decision("edit_files", "deny", "warn"), decision("read_code", "deny", "warn")),
+)
+EMPTY_BUT_FREE = inputs(
+    intent(planned_commands=(*BASE.planned_commands[1:], planned("look"))),
+    known=registry(command("look", "analysis")),
+    ruled=(decision("look", "deny", "warn"),),
+)
+MANUAL = workflow("bug_fix", phase("analysis"), phase("implementation"), phase("validation", "tester"), phase("review", "reviewer"))  # fmt: skip
+READING = with_commands(planned("read_code"))
+NO_TESTS = intent(planned_commands=BASE.planned_commands[:2])
+
+# cause, (type, level, default), a case with it, the same but for one line without it
+CASES = [
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("scan://ev000000000000"), cited("scan://ev0123456789ab")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("fact://ci/github"), cited("fact://test_command/pytest")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("memory://mem_000000000000"), cited("memory://mem_0123456789ab")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/gone_one"), cited("registry://command/run_tests")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@2.0.0"), cited("registry://command/run_tests@1.0.0")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@1.0.0#ffffffffffff"), cited(f"registry://command/run_tests@1.0.0#{registry().entries['command', 'run_tests'].digest[:12]}")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://nonsense"), cited("doc://README.md")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://rule_gone"), cited("rule://rule_no_writes@1.0.0")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://?"), cited("intent://intent_before_this")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("https://example.org/why"), cited("doc://docs/why.md")),
+    ("requires_review", ("risk_mitigation", "medium", "use"), REVIEWED, WARNED),
+    ("requires_review", ("blocker", "critical", "use"), GRAVELY, WARNED),
+    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(files=("a.py",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(modules=("a",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(areas=("docs",)))),
+    (
+        "ambiguous_scope",
+        ("clarification", "medium", "use"),
+        inputs(replace(with_targets(), planned_commands=READING.planned_commands), ruled=(decision("edit_files", "deny", "warn"),)),
+        inputs(READING, ruled=(decision("edit_files", "deny", "warn"),)),
+    ),
+    ("missing_command", ("blocker", "high", "block"), inputs(NO_TESTS), inputs()),
+    ("missing_command", ("blocker", "high", "block"), inputs(NO_TESTS), inputs(NO_TESTS, known=registry(MANUAL))),
+    ("excluded_command", ("clarification", "low", "use"), inputs(ruled=(decision("read_code", "deny", "warn"),), known=registry(command("read_code", "implementation"))), inputs()),
+    ("excluded_command", ("blocker", "high", "use"), EMPTY_BUT_FREE, EMPTY_BUT_FREE._replace(decisions=inputs().decisions)),
+    ("excluded_command", ("blocker", "high", "block"), EMPTIED, EMPTIED._replace(decisions=inputs().decisions)),
+    (
+        "excluded_command",
+        ("clarification", "low", "use"),
+        inputs(with_commands(planned("deploy_it")), known=registry(command("deploy_it", "release"))),
+        inputs(with_commands(planned("deploy_it")), known=registry(command("deploy_it", "review"))),
+    ),
+    ("excluded_command", ("clarification", "low", "use"), inputs(with_commands(planned("unknown_one"))), inputs()),
+    (
+        "risk_above_profile",
+        ("risk_mitigation", "critical", "exclude"),
+        inputs(with_commands(planned("run_tests", risk_level="high"))),
+        inputs(with_commands(planned("run_tests", risk_level="medium"))),
+    ),
+    (
+        "risk_above_profile",
+        ("risk_mitigation", "critical", "exclude"),
+        inputs(known=registry(command("run_tests", "validation", risk_level="critical")), context=bundle(policy(risk_profile="aggressive_safe"))),
+        inputs(known=registry(command("run_tests", "validation", risk_level="critical")), context=bundle(policy(risk_profile="aggressive"))),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "kind", "there", "gone"), CASES)
+def test_each_cause_is_found_and_not_found(cause, kind, there, gone):
+    """001 §6: a question for each real uncertainty, with type, level and a tagged default; none without it."""
+    found = [q for q in asked_of(there) if q.cause == cause]
+    assert kind in [(q.type, q.blocking_level, q.default_strategy.strategy) for q in found]
+    assert [q for q in asked_of(gone) if q.cause == cause] == []
+
+
+@pytest.mark.parametrize("there", [case[2] for case in CASES])
+def test_every_question_has_what_a_question_needs(there):
+    """001 §6 guards: evidence, a default that may hold, affected nodes that are in the graph, answers to choose from."""
+    graph = draft(there)
+    nodes = {node.node_id for node in graph.nodes}
+    questions = find(there, graph)
+    assert questions == asked_of(there)  # placeholders that are there already change nothing
+    assert [q.question_id for q in questions] == sorted({q.question_id for q in questions})
+    assert flawed(questions, there.effective, there.bundle.policy) == ((), (), ())
+    for question in questions:
+        assert question.impact.affected_nodes
+        assert set(question.impact.affected_nodes) <= nodes
+        assert default_word(question) in {s.answer for s in question.suggested_answers}
+        assert msgspec.json.decode(canonical(question), type=type(question)) == question
+
+
+def test_a_denied_command_is_not_asked_about_twice():
+    """What rules leave out is not also asked for its risk, its evidence or its review."""
+    of = with_commands(planned("read_code", risk_level="critical", evidence_refs=("scan://gone",)))
+    (question,) = asked_of(inputs(of, ruled=(decision("read_code", "deny", "warn"),)))
+    assert question.cause == "excluded_command"
+
+
+def test_a_plan_without_uncertainties_asks_nothing():
+    """001 Guard Conditions: no uncertainties, no questions."""
+    assert asked_of(inputs()) == ()
+
+
+MANY = inputs(
+    replace(with_targets(), planned_commands=(*BASE.planned_commands[:2], planned("run_tests", risk_level="high"))),
+    ruled=(decision("read_code", "require_review", "error"), decision("edit_files", "require_review", "warn")),
+)  # fmt: skip
+# By cause: two reviews (one blocker/critical, one risk_mitigation/medium), scope blocker/high, risk risk_mitigation/critical
+
+
+def asked(
+    i, *, mode="interactive", budget=10, asking="conceptual_only", under=None, consumed=0, settled=None
+):
+    """What is chosen for these inputs when they are planned like this."""
+    policy_ = under or i.bundle.policy
+    effective = i.effective._replace(mode=mode, budget=budget, asking=asking)
+    return choose(
+        asked_of(i),
+        effective,
+        policy_,
+        consumed=consumed,
+        round_=1,
+        plan_id=i.plan_id,
+        intent=i.intent,
+        settled=settled,
+    )
+
+
+def kinds(questions):
+    return [(q.cause, q.blocking_level) for q in questions]
+
+
+def test_interactive_asks_anything_blockers_first():
+    """001 §6: interactive allows any type; blockers come first, then by level."""
+    chosen = asked(MANY)
+    assert kinds(chosen.pack.questions) == [
+        ("requires_review", "critical"),
+        ("ambiguous_scope", "high"),
+        ("risk_above_profile", "critical"),
+        ("requires_review", "medium"),
+    ]
+    assert chosen.defaulted == chosen.over == ()
+    assert chosen.consumed == 4
+    assert chosen.pack.policy_constraints.budget_remaining == 6
+    assert msgspec.json.decode(canonical(chosen.pack), type=QuestionPack) == chosen.pack
+
+
+@pytest.mark.parametrize(
+    ("mode", "asking"), [("semi_auto", "blockers_only"), ("interactive", "blockers_only")]
+)
+def test_semi_auto_asks_blockers_only(mode, asking):
+    """001 §6: semi_auto asks only blockers; the rest takes its default."""
+    chosen = asked(MANY, mode=mode, asking=asking)
+    assert {q.type for q in chosen.pack.questions} == {"blocker"}
+    assert kinds(chosen.defaulted) == sorted(kinds(chosen.defaulted)) != []
+
+
+@pytest.mark.parametrize(
+    ("mode", "asking", "budget"),
+    [("full_auto", "never", 0), ("full_auto", "conceptual_only", 9), ("interactive", "never", 9), ("interactive", "conceptual_only", 0)],
+)  # fmt: skip
+def test_full_auto_and_an_empty_budget_ask_nothing(mode, asking, budget):
+    """Red line 2: full_auto never asks; nor does a budget of zero. Everything takes its default."""
+    chosen = asked(MANY, mode=mode, asking=asking, budget=budget)
+    assert chosen.pack is None
+    assert len(chosen.defaulted) == 4
+    assert chosen.consumed == 0
+    assert (
+        askable(asked_of(MANY), MANY.effective._replace(mode=mode, asking=asking, budget=budget), policy())
+        == ()
+    )
+
+
+def test_blockers_over_the_budget_are_counted_and_lesser_ones_default():
+    """001 §6 failure branch: a blocker that the budget does not cover stops the run; lesser questions take their default."""
+    assert kinds(asked(MANY, budget=1).over) == [("ambiguous_scope", "high")]
+    chosen = asked(MANY, budget=2)
+    assert chosen.over == ()
+    assert len(chosen.pack.questions) == len(chosen.defaulted) == 2
+
+
+def test_the_budget_is_that_of_all_rounds():
+    """What earlier rounds have asked counts."""
+    assert kinds(asked(MANY, budget=3, consumed=2).over) == [("ambiguous_scope", "high")]
+    spent = asked(MANY, budget=3, consumed=5)
+    assert spent.pack is None
+    assert len(spent.over) == 2
+
+
+def test_what_is_settled_is_not_asked_again():
+    """A later round asks only what is still open."""
+    found = asked_of(MANY)
+    known = defaults(found[1:], MANY.plan_id, policy()).settled
+    assert [q.question_id for q in asked(MANY, settled=known).pack.questions] == [found[0].question_id]
+
+
+def test_a_type_that_the_policy_does_not_allow_is_not_asked():
+    """001 §6: blocking_level and type have to be appropriate for the policy."""
+    under = policy(question_rules=QuestionRules(allowed_types=("clarification", "risk_mitigation")))
+    chosen = asked(MANY, under=under)
+    assert {q.type for q in chosen.pack.questions} == {"risk_mitigation"}
+    assert len(chosen.defaulted) == 2
+    assert len(flawed(asked_of(MANY), MANY.effective, under).unfit) == 2
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        (QuestionRules(min_evidence_count=3), 2),  # scope and risk have one and two
+        (QuestionRules(min_evidence_count=3, require_evidence=False), 0),
+    ],
+)
+def test_a_question_with_too_little_evidence_may_not_go_out(rules, found):
+    """001 §6 guard: all questions have evidence_refs, as many as the policy asks for."""
+    assert len(asked(MANY, under=policy(question_rules=rules)).unevidenced) == found
+
+
+@pytest.mark.parametrize(
+    ("default", "flaws"),
+    [
+        (Default(strategy="use", value="accept_risk", reason="why not"), 1),
+        (Default(strategy="use", value="nonsense", reason="why not"), 1),
+        (Default(strategy="use", value="leave_out", reason="safe"), 0),
+        (Default(strategy="block", reason="safe"), 0),
+    ],
+)
+def test_the_default_of_a_critical_question_never_approves(default, flaws):
+    """DESIGN 001: a critical default may not approve, and a default is one of the answers."""
+    i = inputs(with_commands(planned("run_tests", risk_level="high")))
+    (question,) = asked_of(i)
+    changed = replace(question, default_strategy=default)
+    assert len(flawed((changed,), i.effective, policy()).undefaulted) == flaws
+
+
+def test_a_lesser_question_may_approve_by_default():
+    """Only critical questions are held to it."""
+    i = inputs(replace(with_targets(), planned_commands=BASE.planned_commands[:1]), known=registry(MANUAL))
+    (question,) = asked_of(i)
+    assert default_word(question) == "whole_project"
+    assert flawed((question,), i.effective, policy()).undefaulted == ()
+
+
+def test_the_effective_mode_is_used_end_to_end():
+    """An intent in semi_auto with a policy for interaction asks blockers only."""
+    of = intent(interaction=Interaction(mode="semi_auto", question_budget=5, question_policy="blockers_only"))
+    i = inputs(of, ruled=(decision("edit_files", "require_review", "warn"),))
+    chosen = choose(
+        asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=of
+    )
+    assert chosen.pack is None
+    assert kinds(chosen.defaulted) == [("requires_review", "medium")]
