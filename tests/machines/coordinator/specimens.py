@@ -79,7 +79,7 @@ def phase(name: str, role: str = "coder", **more: Any) -> WorkflowPhase:
 
 
 def workflow(id_: str, *phases: WorkflowPhase, **more: Any) -> Workflow:
-    return Workflow(id=id_, title=id_.replace("_", " "), phases=phases, **{**_BODY, **more})
+    return Workflow(id=id_, phases=phases, **{"title": id_.replace("_", " "), **_BODY, **more})
 
 
 def agent(id_: str, role: str, *phases: str, **more: Any) -> AgentProfile:

@@ -1,0 +1,162 @@
+"""Plans as people read them: the same bytes for the same graph, and no text of an intent or registry that acts."""
+
+import xml.dom.minidom
+
+import pytest
+from msgspec.structs import replace
+from specimens import decision, inputs, intent, outputs, phase, planned, question_answers, registry, workflow
+
+from steersman.machines.coordinator.graph import asked_of, draft
+from steersman.views.planning.layout import HEIGHT, WIDTH, layout
+from steersman.views.planning.markdown import plan_markdown, review_markdown
+from steersman.views.planning.mermaid import mermaid
+from steersman.views.planning.svg import svg
+
+EVIL = 'x"] --> y\n# head\n|a|b| <script>alert(1)</script> [l](http://e) end\u202e\x1b[2J %%{init: {}}%% &amp; ]]>'
+TAME = inputs(ruled=(decision("edit_files", "require_review", "error", review=("security",)),))
+HOSTILE = inputs(
+    intent(
+        objective=replace(intent().objective, goal=EVIL, non_goals=(EVIL,)),
+        planned_commands=(planned("read_code", intent=EVIL), *intent().planned_commands[1:]),
+    ),
+    known=registry(
+        workflow(
+            "bug_fix",
+            phase("analysis", condition=EVIL),
+            phase("implementation", condition=EVIL),
+            phase("validation", "tester"),
+            phase("review", "reviewer"),
+            title=EVIL,
+        )
+    ),
+    ruled=(decision("edit_files", "deny", "warn", reason=EVIL),),
+)
+
+
+def drawn(i):
+    """Everything that is drawn of a plan."""
+    settled = question_answers(i, excluded_command="leave_out")
+    done = outputs(i, settled)
+    return {
+        "draft.mmd": mermaid(draft(i)),
+        "final.mmd": mermaid(done.graph),
+        "draft.svg": svg(draft(i)),
+        "final.svg": svg(done.graph),
+        "review.md": review_markdown(done.review),
+        "plan.md": plan_markdown(done.graph, done.review, asked_of(i), settled),
+    }
+
+
+def test_a_draft_in_mermaid():
+    """Lanes are subgraphs, kinds have their shapes, edges their arrows."""
+    text = mermaid(draft(TAME))
+    assert text.startswith(
+        'flowchart TD\n    subgraph lane0["agent_coder (coder)"]\n        n0(["bug fix  analysis"])\n'
+    )
+    assert '{"Rules on edit_files  require_review"}' in text
+    assert '[/"Review  security"/]' in text
+    assert '-.->|"require_review  because of a test"|' in text
+    assert "{{" in text
+
+
+def test_what_is_left_out_is_drawn_faintly():
+    """Excluded nodes have a class of their own in Mermaid and are faint in SVG."""
+    found = drawn(HOSTILE)
+    assert "classDef excluded" in found["final.mmd"]
+    assert 'opacity="0.5"' in found["final.svg"]
+    assert "classDef" not in drawn(inputs())["final.mmd"]
+
+
+def test_every_kind_of_edge_can_be_drawn():
+    """Sequential, parallel, conditional and fallback edges have their own lines."""
+    graph = draft(TAME)
+    kinds = ("sequential", "parallel", "conditional", "fallback")
+    edges = tuple(replace(graph.edges[0], edge_type=kind, condition="c") for kind in kinds)
+    text = mermaid(replace(graph, edges=edges))
+    assert [text.count(arrow) for arrow in (" --> ", " ==> ", ' -.->|"c"| ', " -. fallback .-> ")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("name", ["draft.svg", "final.svg"])
+@pytest.mark.parametrize("i", [TAME, HOSTILE], ids=["tame", "hostile"])
+def test_svg_is_one_document_without_anything_that_acts(i, name):
+    """Well-formed, no script, no link, no style sheet, no reference outside; every number is whole."""
+    tree = xml.dom.minidom.parseString(drawn(i)[name])  # noqa: S318 - our own drawing
+    names = {element.tagName for element in tree.getElementsByTagName("*")}
+    assert names <= {"svg", "title", "defs", "marker", "path", "g", "rect", "text"}
+    attributes = [
+        (attribute, value)
+        for element in tree.getElementsByTagName("*")
+        for attribute, value in element.attributes.items()
+    ]
+    assert not [a for a, _ in attributes if a.startswith("on") or "href" in a]
+    assert {v for _, v in attributes if "url(" in v} <= {"url(#tip)"}
+
+
+@pytest.mark.parametrize("name", ["draft.mmd", "final.mmd"])
+def test_no_text_adds_a_node_or_a_directive_to_a_diagram(name):
+    """A hostile label stays one label: as many lines as the graph has parts."""
+    text = drawn(HOSTILE)[name]
+    graph = draft(HOSTILE) if name.startswith("draft") else outputs(HOSTILE).graph
+    styles = 2
+    assert (
+        len(text.splitlines()) == 1 + 2 * len(graph.swimlanes) + len(graph.nodes) + len(graph.edges) + styles
+    )
+    assert "%%{" not in text
+    assert "<" not in text.replace("<br", "<")
+
+
+@pytest.mark.parametrize("name", ["review.md", "plan.md"])
+def test_no_text_adds_a_heading_a_link_or_a_tag_to_a_page(name):
+    """The headings of a hostile plan are those of a tame one; nothing is a tag, nothing moves a cursor."""
+
+    def headings(text):
+        return {line for line in text.splitlines() if line.startswith("#")}
+
+    hostile, tame = drawn(HOSTILE)[name], drawn(TAME)[name]
+    plans = (HOSTILE.plan_id, TAME.plan_id)
+    ours = {"## Left out", "## Not meant"}
+    known = {h.replace(plans[1].replace("_", "\\_"), plans[0].replace("_", "\\_")) for h in headings(tame)}
+    assert headings(hostile) <= known | ours
+    body = "\n".join(line for line in hostile.splitlines() if not line.startswith("    "))
+    assert "<script" not in body
+    assert "](http" not in body
+    assert "\x1b" not in hostile
+    assert "\u202e" not in hostile
+
+
+def test_boxes_do_not_overlap():
+    """Two boxes never share a place; every box is inside the drawing."""
+    where = layout(draft(HOSTILE))
+    spots = list(where.spots.values())
+    for n, a in enumerate(spots):
+        assert a.x + WIDTH <= where.width
+        assert a.y + HEIGHT <= where.height
+        for b in spots[n + 1 :]:
+            assert abs(a.x - b.x) >= WIDTH or abs(a.y - b.y) >= HEIGHT
+
+
+def test_a_node_without_a_lane_is_drawn_beside_the_lanes():
+    """A broken graph can be looked at too: without lanes, and with a circle."""
+    graph = replace(draft(TAME), swimlanes=())
+    assert "no lane" in svg(graph)
+    assert mermaid(graph).count("subgraph") == 0
+    first = graph.edges[0]
+    circle = replace(first, edge_id="e_0000000000000000", from_node=first.to_node, to_node=first.from_node)
+    assert svg(replace(graph, edges=(*graph.edges, circle))).endswith("</svg>\n")
+
+
+def test_a_plan_says_what_was_asked_and_what_holds():
+    """Questions and answers are in the plan; without any it says so; an unknown one by its id."""
+    found = drawn(TAME)["plan.md"]
+    assert "| Rules want edit\\_files reviewed" in found
+    assert "Nothing was uncertain." in drawn(inputs())["plan.md"]
+    done = outputs(TAME)
+    assert done.settled.answers[0].question_id.replace("_", "\\_") in plan_markdown(
+        done.graph, done.review, (), done.settled
+    )
+    assert "None." in review_markdown(replace(done.review, actions=()))
