@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from intents import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
+from intent_samples import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
 
 from steersman.contracts.planning.documents import document_schema
 from steersman.contracts.planning.intent import ExecutionIntent

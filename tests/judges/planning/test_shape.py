@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from intents import POLICY, intent, put
+from intent_samples import POLICY, intent, put
 
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.schema import part, typed

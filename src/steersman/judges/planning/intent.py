@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.words import ASKINGS, MODES, Asking, Mode
+from steersman.judges.planning.payload import is_fathomable
 from steersman.judges.planning.raw import text
 from steersman.kernel.canonical import canonical, digest, unacceptable
 
@@ -47,7 +48,8 @@ def sealed_bytes(raw: Any) -> bytes:
 
 def checksum(raw: Any) -> str:
     """The SHA-256 of those bytes; zeros for a value that has no such bytes."""
-    return NO_BYTES if unacceptable(raw) else digest(sealed_bytes(raw))
+    fit = is_fathomable(raw) and unacceptable(raw) is None
+    return digest(sealed_bytes(raw)) if fit else NO_BYTES
 
 
 def checksum_matches(raw: Any) -> bool:

@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from steersman.contracts.planning.decisions import PrecheckReport, Problem, Reference
 from steersman.contracts.planning.facts import PrecheckFacts
@@ -29,19 +29,17 @@ def precheck(
 ) -> PrecheckReport:
     """The report on an intent and a policy, both as they were read."""
     carried = payload(raw, lines)
-    shallow = raw if is_fathomable(raw) else None
+    shallow = raw if is_fathomable(raw) else None  # beyond that depth only places with a name are looked at
     wrong = (*schema_problems(raw, lines), *sense_problems(shallow, registry, lines))
-    refs = references(shallow, registry)
-    mode = stricter_mode(shallow, policy_raw if is_fathomable(policy_raw) else None)
     return PrecheckReport(
-        intent_id=clip(printable(text(shallow, "id")), 80),
+        intent_id=clip(printable(text(raw, "id")), 80),
         schema_valid=not wrong,
         schema_problems=wrong,
-        checksum_matches=checksum_matches(shallow),
-        checksum_expected=checksum(shallow),
-        red_lines=red_lines(shallow, mode, carried, refs, registry, lines),
+        checksum_matches=checksum_matches(raw),
+        checksum_expected=checksum(raw),
+        red_lines=red_lines(raw, stricter_mode(raw, policy_raw), carried, registry, lines),
         execution_payload=carried,
-        references=refs,
+        references=references(raw, registry),
         registry_digest=registry.digest,
         policy_problems=policy_problems(policy_raw, registry, policy_lines),
     )
@@ -55,7 +53,7 @@ def references(raw: Any, registry: Registry) -> tuple[Reference, ...]:
 
 
 def _named(raw: Any) -> Iterator[tuple[Kind, str]]:
-    yield from ((cast("Kind", kind), id_) for _, kind, id_ in named(raw) if _ID.fullmatch(id_))
+    yield from ((kind, id_) for _, kind, id_ in named(raw) if _ID.fullmatch(id_))
 
 
 def facts(report: PrecheckReport, raw: Any, policy_raw: Any) -> PrecheckFacts:

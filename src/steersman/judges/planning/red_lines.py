@@ -4,15 +4,16 @@
 combination is judged by the stricter of what intent, policy and registry say.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from steersman.contracts.planning.decisions import Problem, RedLine, RedLineCheck, Reference
-from steersman.contracts.planning.words import MODES, RISKS, Mode, Risk, graver
+from steersman.contracts.planning.decisions import Problem, RedLine, RedLineCheck
+from steersman.contracts.planning.words import MODES, RISKS, Kind, Mode, Risk, graver
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, text, texts
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.sense import known_commands
+from steersman.judges.text import clip
 
 Told = tuple[Path, str, str]
 
@@ -21,7 +22,6 @@ def red_lines(
     raw: Any,
     mode: Mode | None,
     payload: tuple[Problem, ...],
-    references: Iterable[Reference],
     registry: Registry,
     lines: Lines = NO_LINES,
 ) -> tuple[RedLineCheck, ...]:
@@ -31,7 +31,7 @@ def red_lines(
         "I2": tuple(_asking(raw)),
         "I3": tuple(_grave(raw, mode, registry)),
         "I4": tuple(_unsupported(raw)),
-        "I5": tuple(_fabricated(raw, references)),
+        "I5": tuple(_fabricated(raw, registry)),
     }
     told = {line: tuple(problem(*one, lines) for one in these) for line, these in found.items()}
     told["I1"] = (*payload, *told["I1"])
@@ -86,24 +86,23 @@ def _unsupported(raw: Any) -> Iterator[Told]:
             yield (*path, "evidence_refs"), f"nothing speaks for {name} (I4)", "name at least one piece of evidence, such as fact://test_command/pytest"  # fmt: skip
 
 
-def _fabricated(raw: Any, references: Iterable[Reference]) -> Iterator[Told]:
+def _fabricated(raw: Any, registry: Registry) -> Iterator[Told]:
     for name in ("no_fabrication", "registry_only"):
         if at(raw, ("constraints", name)) is not True:
             yield ("constraints", name), "is not true (I5)", "write true"
-    missing = {(r.kind, r.id) for r in references if r.found == "missing"}
     for path, kind, id_ in named(raw):
-        if (kind, id_) in missing or not id_:
-            yield path, f"{id_ or 'what is named here'} is no {kind} of the registry (I5)", f"`steersman registry list {kind}` has them all"  # fmt: skip
+        if registry.get(kind, id_) is None:
+            yield path, f"{clip(id_, 80) or 'what is named here'} is no {kind} of the registry (I5)", f"`steersman registry list {kind}` has them all"  # fmt: skip
 
 
-_GROUPS: tuple[tuple[str, str, str], ...] = (
+_GROUPS: tuple[tuple[Kind, str, str], ...] = (
     ("workflow", "selected_workflows", "workflow_id"),
     ("agent", "selected_agents", "agent_id"),
     ("command", "planned_commands", "command_id"),
 )
 
 
-def named(raw: Any) -> Iterator[tuple[Path, str, str]]:
+def named(raw: Any) -> Iterator[tuple[Path, Kind, str]]:
     """Every place in an intent that names content of the registry: path, kind, and the id where it is one."""
     for kind, group, name in _GROUPS:
         yield from (((*path, name), kind, text(item, name)) for path, item in each(raw, group))

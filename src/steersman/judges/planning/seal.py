@@ -17,7 +17,7 @@ def sealed(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:
     listed = refs if isinstance(refs, list) else []
     entries = [registry.entries[r.kind, r.id] for r in references(raw, registry) if r.found != "missing"]
     fresh = {pin(entry) for entry in entries}
-    kept = [ref for ref in listed if ref in fresh or not (isinstance(ref, str) and pins([ref]))]
+    kept = [ref for ref in listed if not isinstance(ref, str) or ref in fresh or not pins([ref])]
     now = {**raw, "evidence_refs": [*kept, *(ref for ref in map(pin, entries) if ref not in kept)]}
     known = audit if isinstance(audit, dict) else {}
     return {**now, "audit": {**known, "checksum": checksum({**now, "audit": known})}}
