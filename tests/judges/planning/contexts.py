@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from intents import PLAIN, content, put
+from intent_samples import PLAIN, content, put
 
 from steersman.adapters.registry_files import FileRegistries
 from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, Memory, MemoryPack

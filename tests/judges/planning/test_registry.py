@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from contexts import BUILT_IN, rule
-from intents import content, phase
+from intent_samples import content, phase
 
 from steersman.contracts.planning.content import Snapshot
 from steersman.judges.planning.archive import archived, unarchived

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from contexts import BUILT_IN, bundle, decide, intent_of
-from intents import content
+from intent_samples import content
 
 from steersman.contracts.planning.decisions import RiskAssessment
 from steersman.contracts.planning.policy import PRESETS, ModelRules

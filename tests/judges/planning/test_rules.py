@@ -8,7 +8,7 @@ import pytest
 from contexts import BUILT_IN, bundle, decide, intent_of, rule
 from hypothesis import given
 from hypothesis import strategies as st
-from intents import content
+from intent_samples import content
 
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.policy import PRESETS
