@@ -8,6 +8,7 @@ sums. How often loops turn is bounded by the library (10,000 times in one evalua
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -43,6 +44,20 @@ class Fault(NamedTuple):
     fix: str = ""
 
 
+@dataclass(frozen=True)
+class Mute:
+    """In place of a program where there is none: its value is the reason."""
+
+    why: str
+
+    def __call__(self, _values: Any) -> "Mute":
+        return self
+
+    def value(self) -> str:
+        """The reason."""
+        return self.why
+
+
 def compiled(source: str) -> Program | tuple[Fault, ...]:
     """The expression, or everything that is wrong with it."""
     if len(source) > LONGEST:
@@ -64,15 +79,6 @@ def compiled(source: str) -> Program | tuple[Fault, ...]:
 def activation(values: Mapping[str, Any]) -> Any:
     """The values of the variables, for any number of programs; what is left out is an error where it is needed."""
     return _environment()[1].Activation(values)
-
-
-def answer(program: Program, values: Any) -> bool | str:
-    """Yes or no, or why nobody can say."""
-    try:
-        said = program(values).value()
-    except Exception as error:  # the library raises where it cannot even make an error value
-        said = str(error)
-    return said if isinstance(said, bool) else clip(one_line(str(said)), 400)
 
 
 def words(source: str) -> frozenset[str]:
