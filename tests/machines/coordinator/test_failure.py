@@ -12,6 +12,7 @@ from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator.failure import (
     About,
     answer_failure,
+    broken,
     context_failure,
     finalize_failure,
     freeze_failure,
@@ -103,6 +104,7 @@ CASES = {
     "checksum_failed": freeze_failure(ME, unmatched=WRONG),
     "lineage_incomplete": freeze_failure(ME, untraced=WRONG),
     "not_written": freeze_failure(ME),
+    "broken": broken(ME, "PRECHECKED", "the disk is gone"),
 }  # fmt: skip
 
 

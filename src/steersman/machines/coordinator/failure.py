@@ -165,6 +165,11 @@ def freeze_failure(
     return _pack(about, "FROZEN_OUTPUTS", found, "not_written")
 
 
+def broken(about: About, state: str, why: str) -> FailurePack:
+    """Something that a state needs broke before it could look at anything."""
+    return _pack(about, state, {"broken": _said("surroundings", why)}, "broken")
+
+
 def _pack(
     about: About, state: str, found: Found, otherwise: str, evidence: Iterable[str] = ()
 ) -> FailurePack:

@@ -80,5 +80,7 @@ CAUSES: dict[str, Cause] = {
     "checksum_failed":     Cause(_BOUND,  "What was written is not what was worked out", "--out", "Write to another directory; look at the disk."),
     "lineage_incomplete":  Cause(_BOUND,  "The plan cannot be traced back to its inputs", "registry", "Plan again with the registry as it is now."),
     "not_written":         Cause(_BOUND,  "The plan could not be written", "--out", "Give a directory that can be written."),
+    # anywhere
+    "broken":              Cause(_BOUND,  "It could not be worked out", "surroundings", "Mend what is named, and plan again; `steersman doctor` looks at the rest."),
 }
 # fmt: on

@@ -91,7 +91,7 @@ def precheck(t: Table) -> facts.PrecheckFacts:
         report_digest=digest,
         failure_ref=t.why(
             other or not passes(report),
-            lambda: failure.precheck_failure(report, about, mode_changed=other),
+            lambda: failure.precheck_failure(about, report, mode_changed=other),
         ),
     )
 
