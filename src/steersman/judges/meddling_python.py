@@ -48,6 +48,7 @@ _MODULES = {
 }
 _DEFINES = frozenset({"load_tests", "pytest_plugins", "TEST_RUNNER", "__name__"})
 _TEXT_AS_CODE = frozenset({"exec", "eval", "__import__", "runpy.run_path", "runpy.run_module"})
+_PATCHES = "mock.patch"
 _STREAMS = frozenset({"sys.stdout", "sys.stderr", "sys.excepthook", "sys.unraisablehook", "sys.displayhook"})
 _SET_IN_TESTS = frozenset(
     {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"}
@@ -64,7 +65,7 @@ WORDS = tuple(w for w in _TELLTALES if not any(other in w for other in _TELLTALE
 
 _TELLING = (
     ast.Import, ast.ImportFrom, ast.Attribute, ast.Name, ast.Subscript, ast.Call, ast.Raise, ast.Constant,
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
 )  # fmt: skip
 _OPENING = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With,
@@ -119,10 +120,10 @@ class _Look:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._learn(node)
-        assigned = [node for node in nodes if isinstance(node, ast.Assign)]
+        pairs = [pair for node in nodes for pair in _bindings(node)]
         for _ in range(3):  # a name for a name for a name
-            for assign in assigned:
-                self._alias(assign)
+            for name, value in pairs:
+                self._alias(name, value)
 
     def all(self) -> Iterator[Found]:
         """Goes through the tree without recursion, so that its depth does not matter."""
@@ -143,6 +144,7 @@ class _Look:
         if isinstance(node, ast.Lambda):
             return place._replace(inside=True)
         inside = place.inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        inside = inside or (isinstance(node, ast.ClassDef) and child in node.decorator_list)
         head = self._line(getattr(node, "lineno", 1))
         return _Place((*place.heads[-20:], head), inside, place.guarded or _guards(node, child))
 
@@ -155,14 +157,11 @@ class _Look:
             self._known[a.asname or top] = a.name if a.asname else top
             self._modules.add(a.asname or top)
 
-    def _alias(self, node: ast.Assign) -> None:
+    def _alias(self, name: str, value: ast.expr) -> None:
         """`m = calc`, `T = unittest.TestCase`, `m = importlib.import_module("calc")`."""
-        if not self._reached(node.value):
-            return
-        for target in node.targets:
-            if isinstance(target, ast.Name) and target.id not in self._known:
-                self._known[target.id] = self.dotted(node.value) or "?"
-                self._modules.add(target.id)
+        if name not in self._known and self._reached(value):
+            self._known[name] = self.dotted(value) or "?"
+            self._modules.add(name)
 
     def _reached(self, value: ast.expr) -> bool:
         base = (
@@ -207,13 +206,16 @@ class _Look:
                 yield from self._text(text)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield from _definition(node, name)
-            case ast.Assign(targets=[ast.Subscript() as target], value=value) if (
-                self._test and not place.inside
-            ):
+            case ast.ClassDef(bases=bases) if any(self.dotted(b) in _ENDS for b in bases):
+                yield "ends the process as a success"
+            case ast.Assign(targets=[ast.Name("__eq__")], value=ast.Lambda(body=ast.Constant(value=True))):
+                yield "equals everything"
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as target], value=value) if self._test:
                 own = isinstance(value, ast.Lambda) or (
                     isinstance(value, ast.Name) and value.id in self._functions
                 )
-                if own and _root(target.value) in self._known:
+                shared = not place.inside or isinstance(target, ast.Attribute)
+                if own and shared and _root(target.value) in self._known:
                     yield "puts its own function into what is tested"
             case _:
                 return
@@ -266,7 +268,7 @@ class _Look:
 
     def _dictionary(self, base: ast.AST) -> bool:
         """`calc.__dict__` or `vars(calc)`."""
-        if isinstance(base, ast.Attribute) and base.attr == "__dict__":
+        if isinstance(base, ast.Attribute) and base.attr in ("__dict__", "__globals__"):
             return _root(base.value) in self._known
         return (
             isinstance(base, ast.Call)
@@ -286,6 +288,8 @@ class _Look:
             yield "runs text as code"
         if name in ("os.write", "os.fdopen", "open") and node.args and _is_number(node.args[0], (1, 2)):
             yield "takes over the output"
+        if not place.inside and (_PATCHES in name or name.endswith(".MonkeyPatch")):
+            yield "patches for the whole process"
         last = name.rpartition(".")[2]
         if last in ("setattr", "delattr", "__setattr__", "__delattr__") and node.args and name.partition(".")[0] in (
             "setattr", "delattr", "type", "object", "builtins"
@@ -302,11 +306,14 @@ class _Look:
                 yield "puts a module in the place of another"
             if self._test and (_is_call(func.value, "globals") or self._dictionary(func.value)):
                 yield "changes names behind the tests' back"
-        if not isinstance(func.value, ast.Call):
-            return
-        maker = self.dotted(func.value.func)
-        started = func.attr == "start" and "patch" in maker and not (place.inside and self._stops)
-        if started or (func.attr == "setattr" and maker.endswith("MonkeyPatch") and not place.inside):
+        if func.attr in ("__setattr__", "__delattr__") and self._patched(func.value, "", place):
+            yield f"changes {self.dotted(func.value)} for everybody"
+        started = (
+            func.attr == "start"
+            and isinstance(func.value, ast.Call)
+            and _PATCHES in self.dotted(func.value.func)
+        )
+        if started and place.inside and not self._stops:
             yield "patches for the whole process"
 
     def _text(self, text: str) -> Iterator[str]:
@@ -348,8 +355,23 @@ def _guards(node: ast.AST, child: ast.AST) -> bool:
             return False
 
 
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a node gives to values, as far as it is plain which to which."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((t.id, value) for t in targets if isinstance(t, ast.Name))
+        case ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value) | ast.NamedExpr(
+            ast.Name(name), value
+        ):
+            yield name, value
+        case ast.For(target=ast.Name(name), iter=ast.List(values) | ast.Tuple(values) | ast.Set(values)):
+            yield from ((name, value) for value in values)
+        case _:
+            return
+
+
 def _root(node: ast.AST) -> str:
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, ast.Attribute | ast.NamedExpr):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
