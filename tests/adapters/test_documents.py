@@ -118,9 +118,10 @@ def test_files(tmp_path):
             documents.read(str(path), "execution_policy")
 
 
-def test_sealing_keeps_comments():
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_sealing_keeps_comments(end):
     """Pins and checksum are put in their places; everything else stays as its author wrote it."""
-    was = read(INTENT, "execution_intent")
+    was = read(INTENT.replace("\n", end), "execution_intent")
     value = {
         **was.value,
         "evidence_refs": ["fact://language/python", "registry://command/cmd_read@1.1.0#111111111111"],
@@ -132,7 +133,7 @@ def test_sealing_keeps_comments():
     expected = INTENT.replace("cmd_read@1.0.0#000000000000", "cmd_read@1.1.0#111111111111").replace(
         ": 00 ", f": {'f' * 64} "
     )
-    assert now.text == expected
+    assert now.text == expected.replace("\n", end)
 
 
 def test_sealing_adds_what_is_missing():

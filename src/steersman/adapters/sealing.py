@@ -9,7 +9,7 @@ from typing import Any
 
 from steersman.ports.documents import Written
 
-_CHECKSUM = re.compile(r"""(\s*["']?checksum["']?\s*:)\s*[^\s#]*(\s+#.*)?""")
+_CHECKSUM = re.compile(r"""(\s*["']?checksum["']?\s*:)\s*[^\s#]*(\s+#.*|\s*)""")
 _ITEM = re.compile(r"(\s*-\s+)\S.*")
 _INDENT = re.compile(r"\s*")
 
@@ -31,13 +31,13 @@ def _checksum(lines: list[str], was: Written, value: Any) -> Iterator[Edit]:
     if at is not None:
         found = _CHECKSUM.fullmatch(lines[at - 1])
         if found:
-            yield at - 1, 1, [f"{found[1]} {now}{found[2] or ''}"]
+            yield at - 1, 1, [f"{found[1]} {now}{found[2]}"]
         return
     members = [n for path, n in was.lines.items() if len(path) == 2 and path[0] == "audit"]
     if members:
         first = min(members) - 1
         indent = _INDENT.match(lines[first])
-        yield first, 0, [f"{indent[0] if indent else ''}checksum: {now}"]
+        yield first, 0, [f"{indent[0] if indent else ''}checksum: {now}{_end(lines[first])}"]
 
 
 def _refs(lines: list[str], was: Written, value: Any) -> Iterator[Edit]:
@@ -46,4 +46,10 @@ def _refs(lines: list[str], was: Written, value: Any) -> Iterator[Edit]:
     yield from ((line, 1, []) for line, ref in zip(at, old, strict=True) if ref not in new)
     item = _ITEM.fullmatch(lines[at[-1]]) if at else None
     if item:
-        yield at[-1] + 1, 0, [f"{item[1]}{ref}" for ref in new if ref not in old]
+        end = _end(lines[at[-1]])
+        yield at[-1] + 1, 0, [f"{item[1]}{ref}{end}" for ref in new if ref not in old]
+
+
+def _end(line: str) -> str:
+    """What a line of this file ends with before its newline."""
+    return "\r" if line.endswith("\r") else ""
