@@ -109,7 +109,8 @@ def _content(top: bytes, name: bytes, most: int) -> bytes | None:
         with suppress(OSError):
             os.close(fd)
     with open(found, "rb") as file:
-        if not stat.S_ISREG(os.fstat(found).st_mode):
+        said = os.fstat(found)
+        if not stat.S_ISREG(said.st_mode) or said.st_size > most:
             return None
-        data = file.read(most + 1)
-    return data if len(data) <= most else None
+        data = file.read(said.st_size + 1)  # room for all of it and no more: most files are small
+    return data if len(data) <= said.st_size else None  # one that grows is being written

@@ -1,6 +1,6 @@
 """Which files are the project's own, which are read, and by whom: known by their paths alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -102,7 +102,8 @@ def readers_of(path: str) -> tuple[Find, ...]:
     """Everybody who reads a file of this name in this place."""
     folder, name = folder_of(path), path.rpartition("/")[2].casefold()
     exact, patterns = _table()
-    readers = [*exact.get(name, ()), *(r for start, end, r in patterns if _fits(name, start, end))]
+    near = (*patterns.get(name.rpartition(".")[2], ()), *patterns.get("", ()))
+    readers = [*exact.get(name, ()), *(r for start, end, r in near if _fits(name, start, end))]
     return tuple(reader.find for reader in readers if reader.where is None or reader.where(folder))
 
 
@@ -111,19 +112,15 @@ def _fits(name: str, start: str, end: str) -> bool:
 
 
 @cache
-def _table() -> tuple[dict[str, list[Reader]], tuple[tuple[str, str, Reader], ...]]:
-    """Readers by whole names, and those with a `*` as what comes before and behind it."""
+def _table() -> tuple[dict[str, list[Reader]], dict[str, list[tuple[str, str, Reader]]]]:
+    """Readers by whole names, and those with a `*`, as what comes before and behind it, by the ending of their names."""
     exact: dict[str, list[Reader]] = {}
-    patterns: list[tuple[str, str, Reader]] = []
+    patterns: dict[str, list[tuple[str, str, Reader]]] = {}
     for reader in READERS:
-        for name in _once(reader.names.split()):
+        for name in dict.fromkeys(reader.names.split()):
             start, star, end = name.partition("*")
             if star:
-                patterns.append((start, end, reader))
+                patterns.setdefault(end.rpartition(".")[2], []).append((start, end, reader))
             else:
                 exact.setdefault(name, []).append(reader)
-    return exact, tuple(patterns)
-
-
-def _once(names: Iterable[str]) -> Iterable[str]:
-    return dict.fromkeys(names)
+    return exact, patterns

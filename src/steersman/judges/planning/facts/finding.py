@@ -10,6 +10,8 @@ from typing import NamedTuple
 from steersman.contracts.planning.context import FactKind
 
 TOP = "."
+MOST = 512 * 1024  # characters of a file that are looked into
+MOST_LINES = 20_000
 _KEY = re.compile(r'"([^"\\]{1,214})"[ \t]{0,20}:')
 
 
@@ -49,8 +51,8 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Its lines without their ends."""
-        return [line.removesuffix("\r") for line in self.text.split("\n")]
+        """Its lines without their ends, as far as it is looked into."""
+        return [line.removesuffix("\r") for line in self.text[:MOST].split("\n", MOST_LINES)[:MOST_LINES]]
 
     def has(self, *names: str) -> bool:
         """Is one of these files beside it?"""

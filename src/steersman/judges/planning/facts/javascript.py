@@ -63,7 +63,7 @@ def _entries(source: Source, name: str, programs: object) -> Iterator[Finding]:
 
 def deno(source: Source) -> Iterator[Finding]:
     """Tasks of deno; its own test runner needs none."""
-    text = re.sub(r"(?m)^\s*//.*$", "", source.text)
+    text = re.sub(r"(?m)^[ \t]*//.*$", "", source.text)
     whole = json_of(text)
     if whole:
         argv = ("deno", "test")

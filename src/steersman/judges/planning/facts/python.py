@@ -33,6 +33,7 @@ _TOOLS: dict[str, tuple[tuple[FactKind, tuple[str, ...]], ...]] = {
     "pylint": (("lint_command", ("pylint", "--recursive=y", ".")),),
     "mypy": (("type_command", ("mypy", ".")),),
     "pyright": (("type_command", ("pyright",)),),
+    "tox": (("test_command", ("tox",)),),
 }
 _FILES = {"ruff.toml": "ruff", ".ruff.toml": "ruff", ".flake8": "flake8", "mypy.ini": "mypy", ".mypy.ini": "mypy",
           ".pylintrc": "pylint", "pyrightconfig.json": "pyright", ".isort.cfg": "isort"}  # fmt: skip
@@ -76,7 +77,7 @@ def pyproject(source: Source) -> Iterator[Finding]:
         argv = ("python", "-m", "build")
         yield command(source, "build_command", "build", argv).at(line("build-system", "build-backend"))
     for requirement in islice(_requirements(whole), MOST_MEMBERS):
-        yield from _required(source, requirement)
+        yield from (finding.at(_line_of(source, requirement)) for finding in _required(source, requirement))
 
 
 def _requirements(project: dict[str, Any]) -> Iterator[str]:
@@ -95,9 +96,9 @@ def _required(source: Source, requirement: str) -> Iterator[Finding]:
     if parts is None:
         return
     name = re.sub(r"[._-]+", "-", parts[1]).casefold()
-    wanted = depends(source, "python", name, parts[2].strip(), 0)
-    tests = [_tests(source, 0)] if name == "pytest" else []
-    yield from (finding.at(_line_of(source, requirement)) for finding in (*tests, *wanted))
+    if name == "pytest":
+        yield _tests(source, 0)
+    yield from depends(source, "python", name, parts[2].strip(), 0)
 
 
 def _line_of(source: Source, requirement: str) -> int:
@@ -124,8 +125,8 @@ def settings(source: Source) -> Iterator[Finding]:
             yield from _tool(source, section.partition("-")[0], line.number)
         elif line.path == ("metadata", "name"):
             yield Finding("package", line.value, root=source.folder).at(line.number)
-        if source.name == "tox.ini" and line.path in {("tox",), ("testenv",)}:
-            yield command(source, "test_command", "tox", ("tox",)).at(line.number)
+        if source.name == "tox.ini" and line.path == ("testenv",):
+            yield from _tool(source, "tox", line.number)
 
 
 def noxfile(source: Source) -> Iterator[Finding]:

@@ -14,10 +14,11 @@ from xml.parsers import expat
 
 import msgspec
 
-MOST = 512 * 1024  # characters of a file that is parsed
+from steersman.judges.planning.facts.finding import MOST
+
 WIDEST = 4_096  # characters of a line of TOML: each dotted part of a key costs as much as those before it
 DEEPEST = 64
-MOST_PARTS = 20_000
+MOST_PARTS = 20_000  # elements of XML
 MOST_MEMBERS = 2_000  # of a table or list that are gone through
 
 Path = tuple[str, ...]
@@ -77,7 +78,7 @@ class Line(NamedTuple):
 def ini_of(lines: list[str]) -> Iterator[Line]:
     """Sections (as paths of one name) and settings of an INI file."""
     section = ""
-    for number, line in enumerate(lines[:MOST_PARTS], 1):
+    for number, line in enumerate(lines, 1):
         if (header := _SECTION.match(line)) is not None:
             section = header[1]
             yield Line((section,), "", number)
@@ -89,7 +90,7 @@ def yaml_of(lines: list[str]) -> Iterator[Line]:
     """The keys of block mappings; a list's members have the path of the list."""
     above: list[tuple[int, str]] = []  # indentation and key
     inside = -1  # a block of text belongs to the key with this indentation
-    for number, line in enumerate(lines[:MOST_PARTS], 1):
+    for number, line in enumerate(lines, 1):
         body = line[:WIDEST].lstrip(" ")
         indent = len(line[:WIDEST]) - len(body)
         if not body or body.startswith("#") or 0 <= inside < indent:

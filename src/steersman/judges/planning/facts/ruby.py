@@ -11,11 +11,15 @@ _GEM = re.compile(r"""\s{0,40}gem[ (]{1,3}["']([\w-]{1,100})["'](?:\s{0,5},\s{0,
 _NEEDS = re.compile(
     r"""\s{0,40}\w{1,40}\.add_(?:runtime_|development_)?dependency[ (]{1,3}["']([\w-]{1,100})["']"""
 )
-_NAME = re.compile(r"""\s{0,40}\w{1,40}\.name\s{0,20}=\s{0,20}["']([\w-]{1,100})["']""")
+_NAME = re.compile(
+    r"""\s{0,40}(?:\w{1,40}\.name\s{0,20}=\s{0,20}|Gem::Specification\.new[ (]{1,3})["']([\w-]{1,100})["']"""
+)
 _TASK = re.compile(
     r"""\s{0,40}(?:task|Rake::TestTask\.new|RSpec::Core::RakeTask\.new)[ (]{1,3}:?["']?(\w{1,60})"""
 )
-_BARE_TEST = re.compile(r"\s{0,40}Rake::TestTask\.new(?:\s{0,5}do\b|\s{0,5}\{|\s{0,5}$)")
+_BARE_TEST = re.compile(
+    r"\s{0,40}(?:Rake::TestTask\.new|Minitest::TestTask\.create)(?:\s{0,5}do\b|\s{0,5}\{|\s{0,5}(?:#.*)?$)"
+)
 _LONGEST = 400
 
 

@@ -65,7 +65,16 @@ def taskfile(source: Source) -> Iterator[Finding]:
             yield from task(source, "task", line.path[1], ("task", line.path[1]), line.number)
 
 
+def hooks(source: Source) -> Iterator[Finding]:
+    """What pre-commit runs before every commit can be run at any time."""
+    line = source.line_with("repos:")
+    if line:
+        argv = ("pre-commit", "run", "--all-files")
+        yield command(source, "lint_command", "pre-commit", argv).at(line)
+
+
 READERS = (
+    Reader(".pre-commit-config.yaml", hooks),
     Reader("makefile gnumakefile", makefile),
     Reader("justfile .justfile", justfile),
     Reader("taskfile.yml taskfile.yaml", taskfile),
