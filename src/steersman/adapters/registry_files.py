@@ -11,9 +11,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
+import steersman
 from steersman.adapters.plain_yaml import read_yaml
 from steersman.contracts.planning.decisions import Problem
 from steersman.errors import UserError
@@ -75,11 +75,12 @@ class FileRegistries:
 
 @cache
 def _built_in() -> Read:
-    top = files("steersman.machines.coordinator").joinpath("registry")
+    # importlib.resources costs more than the reading, and would import the machine with its package.
+    top = Path(steersman.__file__).parent / "machines" / "coordinator" / "registry"
     found = [
         _read(file.read_bytes(), f"built-in {folder}/{file.name}", folder, "built-in")
         for folder in FOLDERS
-        for file in sorted(top.joinpath(folder).iterdir(), key=lambda f: f.name)
+        for file in sorted((top / folder).iterdir())
     ]
     return _joined(found)
 

@@ -49,6 +49,7 @@ COMMANDS = {
     "audit": ("audit:audit", "The tape: read, verify, replay, anchor, prune, export."),
     "check": ("check:check", "Would it be accepted? A command, a verdict, a name."),
     "facts": ("facts:facts", "What the project's own files say about it, line by line."),
+    "registry": ("registry:registry", "What can be planned with: list, show, check, diff, variables."),
     "memory": ("memory:memory", "What was learnt before: add, search, list, forget."),
     "machine": ("machine:machine", "The state machines: list, show, check, migrate, lock."),
     "doctor": ("doctor:doctor", "Check the surroundings; say how to mend them."),

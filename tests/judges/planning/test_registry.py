@@ -7,6 +7,7 @@ from intent_samples import content, phase
 
 from steersman.contracts.planning.content import Snapshot
 from steersman.judges.planning.archive import archived, unarchived
+from steersman.judges.planning.drift import drift
 from steersman.judges.planning.items import Source, items_of
 from steersman.judges.planning.registry import Item, Registry, differences, kind_of, pin, pins
 from steersman.judges.planning.soundness import cycle, identity, problems
@@ -318,3 +319,20 @@ def test_all_problems_of_a_file():
     }
     _, wrong = read("what", "rule")
     assert [(p.field, p.line) for p in wrong] == [("c.yaml: document", 0)]
+
+
+# ── drift ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_drift():
+    """Each pin that does not fit any more is told, with the fields where the pinned content is kept."""
+    refs = [pin(SMALL.entries["command", "cmd_read"]), pin(SMALL.entries["agent", "agent_coder"]), "doc://x"]
+    assert drift(refs, SMALL, []) == ()
+    now = Registry((other(READ, title="x", version="1.1.0"), EDIT, FIX))
+    gone, changed = drift(refs, now, [Registry(()), SMALL])
+    assert (gone.id, gone.found, gone.now, gone.fields, gone.kept) == ("agent_coder", "missing", "", (), True)
+    assert (changed.id, changed.found, changed.kept) == ("cmd_read", "drifted", True)
+    assert changed.now == f"1.1.0#{now.entries['command', 'cmd_read'].digest[:12]}"
+    assert changed.fields == (("title", "cmd_read", "x"), ("version", "1.0.0", "1.1.0"))
+    lost = drift(refs, now, [])
+    assert [(d.kept, d.fields) for d in lost] == [(False, ()), (False, ())]

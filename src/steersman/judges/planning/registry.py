@@ -149,13 +149,14 @@ def differences(old: Registry, new: Registry) -> tuple[Difference, ...]:
     keys = sorted({*old.entries, *new.entries})
     pairs = ((key, old.entries.get(key), new.entries.get(key)) for key in keys)
     return tuple(
-        Difference(kind, id_, was, now, _fields(old.get(kind, id_), new.get(kind, id_)))
+        Difference(kind, id_, was, now, fields(old.get(kind, id_), new.get(kind, id_)))
         for (kind, id_), was, now in pairs
         if was is None or now is None or was.digest != now.digest
     )
 
 
-def _fields(old: Content | None, new: Content | None) -> tuple[tuple[str, str, str], ...]:
+def fields(old: Content | None, new: Content | None) -> tuple[tuple[str, str, str], ...]:
+    """Every field in which two pieces of content differ: its path, and both values."""
     if old is None or new is None:
         return ()
     was, now = _flat(plain(old)), _flat(plain(new))
