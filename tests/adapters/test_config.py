@@ -247,7 +247,9 @@ def test_schema():
     """The schema is the file's, as people write it: closed, in dollars and hours."""
     parts = config_schema()["$defs"]
     assert sorted(parts["Budget"]["properties"]) == ["hours", "tokens", "turns", "usd"]
-    assert all(part["additionalProperties"] is (name in ("Role", "ChatAgent")) for name, part in parts.items())
+    assert all(
+        part["additionalProperties"] is (name in ("Role", "ChatAgent")) for name, part in parts.items()
+    )
 
 
 PROJECTS = {
