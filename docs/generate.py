@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from docs.facts import facts_page
 from docs.grammars import grammar_page
 from steersman.bootstrap import machines
 from steersman.contracts.chat import Conversation, Message
@@ -43,6 +44,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"schemas/{name}.json", as_json(schema)
     yield "cli.md", command_page()
     yield "commands.md", grammar_page(NOTICE)
+    yield "facts.md", facts_page(NOTICE)
 
 
 def machine_page(m: Machine) -> str:
