@@ -1,0 +1,388 @@
+"""Whole plans from the command line on a real small repository (001; its flows, its failure branches, its red lines)."""
+
+import json
+
+import pytest
+from plans import FILE, Plans
+
+STRAIGHT = [
+    "RECEIVED", "PRECHECKED", "CONTEXT_BUILT", "RULES_EVALUATED", "GRAPH_DRAFTED", "GRAPH_FINALIZED", "REVIEW_PACK_BUILT",
+    "FROZEN_OUTPUTS", "DONE",
+]  # fmt: skip
+ASKED = [*STRAIGHT[:5], "QUESTIONS_EMITTED", "AWAITING_ANSWERS"]
+
+
+@pytest.fixture
+def plans(chandlery):
+    return Plans(chandlery)
+
+
+# ── the three modes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_full_auto_goes_straight_through(plans):
+    """§Red Line #2: in full_auto nobody is asked; the plan is frozen, whole, signed, and nothing of it was executed."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    done = plans.plan(name, "--out", "plan")
+    assert (done.code, done.state, done.states()) == (0, "DONE", STRAIGHT)
+    verified = plans.project.call("plan", "verify", "plan", "--json").json()
+    assert (verified["whole"], verified["signature"]) == (True, "holds, by this project's key")
+    assert plans.project.git("status", "--porcelain", "--", "src").strip() == ""
+    assert done.summary["questions_asked"] == 0
+    assert plans.project.call("audit", "verify", done.run).code == 0
+    assert plans.project.call("audit", "replay", done.run).code == 0
+
+
+def test_interactive_asks_and_goes_on_with_the_answers(plans):
+    """§6–§8: an intent that names no scope raises a question; the answer is in the plan, with who gave it."""
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    assert (waits.code, waits.status, waits.states()) == (3, "waiting for you", ASKED)
+    shown = plans.project.call("show", waits.run)
+    assert "What shall hold?" in shown.out
+    done = plans.answered(waits.run, "text", text=FILE)
+    assert (done.code, done.state) == (0, "DONE")
+    assert done.summary["questions_asked"] == 1
+    with open(f"{done.plan}/settled_questions.json", encoding="utf-8") as file:
+        (answer,) = json.load(file)["answers"]
+    assert (answer["answer"], answer["text"], answer["provided_by"]) == ("text", FILE, "human")
+    entries = plans.project.call("audit", "tape", done.run, "--json").out.splitlines()
+    assert [json.loads(e)["actor"] for e in entries if '"answers_given"' in e] == ["person:ann"]
+
+
+def test_semi_auto_asks_blockers_only(plans):
+    """§6: in semi_auto only blockers are asked; what is less takes its default, and the plan says so."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent(mode="semi_auto", scoped=False)))
+    assert waits.status == "waiting for you"
+    pack = plans.project.call("gates", "--json").json()
+    assert pack
+    done = plans.answered(waits.run, "leave_out")
+    assert (done.code, done.state) in ((0, "DONE"), (3, "AWAITING_ANSWERS"))
+    told = waits.tape()
+    assert {d["outcome"] for d in told["decisions"] if d["decision_type"] == "question_emission"} == {
+        "blocker"
+    }
+
+
+# ── rules ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_hard_deny_aborts(plans):
+    """§4: a deny of severity block ends the run as a red line, with the rule's reason; the alert is raised."""
+    plans.rule("rule_story_hard", "deny", "block")
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    assert (done.code, done.state) == (1, "ABORTED")
+    assert (done.failure["failure_type"], done.failure["cause"]) == ("red_line_violation", "rule_denied")
+    assert "a story says so" in json.dumps(done.failure)
+    assert any("planned_commands" in c for c in done.changes())
+    log = plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()
+    assert [e["event_type"] for e in log["entries"] if e["critical"]][-1] == "run_failed"
+    said = plans.project.call("plan", "explain", done.run)
+    assert said.out.startswith("ALERT, a red line")
+
+
+def test_a_soft_deny_leaves_the_command_out_with_its_reason(plans):
+    """§4: a soft deny excludes the command; the phase has others, so that the plan goes on and says what is missing."""
+    plans.rule("rule_story_soft", "deny", "warn", scope={"commands": ["cmd_open_draft_pull_request"]})
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "plan")
+    assert done.state == "DONE"
+    with open(plans.project.repo / "plan" / "review_pack.json", encoding="utf-8") as file:
+        review = json.load(file)
+    assert "cmd_open_draft_pull_request" not in {a["command_id"] for a in review["actions"]}
+    (left,) = [e for e in review["excluded"] if "cmd_open_draft_pull_request" in e]
+    assert "a story says so" in left
+
+
+def test_rules_that_contradict_each_other_abort(plans):
+    """§13: a deny and an allow of severity block about the same command have no order."""
+    plans.rule("rule_story_no", "deny", "block")
+    plans.rule("rule_story_yes", "allow", "block")
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    assert (done.state, done.failure["failure_type"]) == ("ABORTED", "red_line_violation")
+    assert "rule_story_no" in json.dumps(done.failure)
+
+
+def test_a_rule_that_cannot_be_decided_blocks(plans):
+    """§4: an error while a rule is decided is no answer."""
+    plans.rule("rule_story_broken", "warn", "warn", when="command.files / 0 == 1")
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    assert (done.state, done.code) == ("BLOCKED", 1)
+    assert "rule_story_broken" in json.dumps(done.failure)
+
+
+def test_what_the_policy_forbids_blocks(plans):
+    """§12: a policy that prohibits an operation blocks, and both the command and the policy's field are named."""
+    policy = plans.policy(
+        mode="full_auto", question_budget=0, constraints={"forbidden_operations": ["cmd_edit_files"]}
+    )
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--policy", policy)
+    assert (done.state, done.failure["failure_type"]) == ("BLOCKED", "policy_violation")
+    assert "forbidden_operations" in json.dumps(done.failure)
+
+
+def test_a_model_that_the_policy_forbids_aborts(plans):
+    """§13: routing only advises; where the policy leaves no model to advise, the run is aborted."""
+    policy = plans.policy(
+        mode="full_auto", question_budget=0, models={"placements": ["local"], "allowed": ["none-such"]}
+    )
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--policy", policy)
+    assert (done.state, done.failure["cause"]) == ("ABORTED", "routing_violation")
+
+
+# ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_answers_against_rules_come_back_three_times_and_then_block(plans):
+    """§Loop Detection: three conflicts re-enter RULES_EVALUATED; the fourth ends the run with the conflict's details."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    now = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    for _ in range(3):
+        assert now.state == "AWAITING_ANSWERS"
+        now = plans.answered(now.run, "include")
+    assert now.state == "AWAITING_ANSWERS"
+    assert now.states().count("RULES_EVALUATED") == 4
+    end = plans.answered(now.run, "include")
+    assert (end.code, end.state) == (1, "BLOCKED")
+    assert end.failure["cause"] == "answers_conflict"
+    assert "rule_story_soft" in json.dumps(end.failure)
+
+
+def test_a_conflict_can_be_resolved(plans):
+    """§7: after a conflict the question comes up again, and another answer leads on."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    again = plans.answered(waits.run, "include")
+    assert again.state == "AWAITING_ANSWERS"
+    done = plans.answered(again.run, "leave_out")
+    assert done.state in ("DONE", "AWAITING_ANSWERS")
+    log = plans.project.call("audit", "tape", waits.run, "--as", "auditlog", "--json").json()
+    assert "conflict_detected" in [e["event_type"] for e in log["entries"]]
+
+
+def test_time_runs_out_and_the_defaults_hold(plans):
+    """§7: without an answer in time every question takes its tagged default, and the tape says that nobody answered."""
+    plans.rule("rule_story_soft", "deny", "warn", scope={"commands": ["cmd_open_draft_pull_request"]})
+    done = plans.plan(plans.write(plans.intent()), "--policy", plans.policy(timeout_seconds=1))
+    assert done.state == "DONE", done.failure
+    assert done.summary["questions_defaulted"] >= 1
+    entries = [
+        json.loads(e) for e in plans.project.call("audit", "tape", done.run, "--json").out.splitlines()
+    ]
+    (answered,) = [e for e in entries if e.get("event") == "answers_given"]
+    assert answered["data"]["timed_out"] is True
+
+
+def test_time_runs_out_without_a_fallback(plans):
+    """§7: a policy without auto_fallback blocks instead of taking defaults."""
+    policy = plans.policy(timeout_seconds=1, auto_fallback=False)
+    done = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", policy)
+    assert (done.state, done.code) == ("BLOCKED", 1)
+    assert done.failure["failed_at_state"] == "AWAITING_ANSWERS"
+
+
+def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
+    """§7: a broken, incomplete or foreign pack is refused with all its problems; the questions stay open."""
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    for value in (
+        {},
+        {
+            "question_pack_id": "questions_" + "0" * 16,
+            "answers": [{"question_id": "q_" + "0" * 16, "answer": "yes"}],
+        },
+    ):
+        (plans.project.repo / "answers.json").write_text(json.dumps(value))
+        said = plans.project.call("plan", "answer", waits.run, "answers.json")
+        assert said.code != 0
+        assert "answers" in said.err
+    assert plans.project.call("gates").out.count(waits.run) >= 1
+    assert plans.answered(waits.run, "text", text=FILE).state == "DONE"
+
+
+def test_a_default_that_blocks_stops_a_plan_that_may_not_ask(plans):
+    """DESIGN: full_auto with an uncertainty whose default is to stop is BLOCKED, and says what to name."""
+    done = plans.plan(plans.write(plans.intent(mode="full_auto", scoped=False)))
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "GRAPH_FINALIZED")
+    assert "scope" in json.dumps(done.failure["recovery_suggestions"])
+
+
+# ── what blocks before anything is planned ──────────────────────────────────────────────────────────────────────────
+
+
+def changed(value, *path, to):
+    at = value
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = to
+    return value
+
+
+BROKEN = {
+    "missing id": (("planned_commands", 0, "command_id"), "cmd_not_there", "BLOCKED", "planned_commands[0]"),
+    "wrong type": (("budgets", "max_files"), "many", "BLOCKED", "budgets.max_files"),
+    "unknown field": (("colour",), "blue", "BLOCKED", "colour"),
+    "full_auto that asks": (("interaction", "question_budget"), 5, "BLOCKED", "interaction.question_budget"),
+    "no evidence": (("planned_commands", 0, "evidence_refs"), [], "BLOCKED", "planned_commands[0].evidence_refs"),
+    "fabrication": (("constraints", "no_fabrication"), False, "BLOCKED", "constraints.no_fabrication"),
+    "high risk alone": (("risk", "overall"), "critical", "BLOCKED", "interaction.mode"),
+    "payload on top": (("run",), "make test", "ABORTED", "run"),
+    "payload deep": (("scope", "targets", "Shell-Script"), ["rm"], "ABORTED", "scope.targets"),
+    "payload in a list": (("selected_agents", 0, "exec"), {}, "ABORTED", "selected_agents[0]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda c: c.replace(" ", "-"))
+def test_an_intent_that_may_not_be_planned(plans, case):
+    """§2, §Red Lines: each broken field ends in its state, with a FailurePack that names the field to change."""
+    path, value, state, field = BROKEN[case]
+    name = plans.write(changed(plans.intent(mode="full_auto"), *path, to=value), seal=False)
+    plans.project.call("intent", "seal", name)  # as far as it can be
+    done = plans.plan(name)
+    assert (done.code, done.state) == (1, state)
+    assert done.states()[-2:] == ["PRECHECKED", state]
+    assert any(field in c for c in done.changes()), done.changes()
+    kind = "red_line_violation" if state == "ABORTED" else done.failure["failure_type"]
+    assert done.failure["failure_type"] == kind
+    guards = done.tape()["states"][-1]["guards_evaluated"]
+    assert len(guards) == 13
+    assert not all(g["passed"] for g in guards)
+
+
+def test_a_changed_intent_breaks_its_checksum(plans):
+    """§2: one changed word without a new seal is BLOCKED, and the way out is the seal."""
+    value = plans.intent(mode="full_auto")
+    done = plans.plan(plans.write(changed(value, "description", to="something else"), seal=False))
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "checksum_mismatch")
+    assert "intent seal" in json.dumps(done.failure["recovery_suggestions"])
+
+
+def test_content_that_drifted_blocks(plans):
+    """§2: what the registry holds now is not what the intent was sealed with: BLOCKED, with the command to look at it."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    shown = plans.project.call("registry", "show", "cmd_edit_files", "--json").json()
+    body = {k: v for k, v in shown.get("content", shown).items() if k != "exit_code"}
+    plans.content("command", {
+        **body, "version": "9.0.0", "lineage": {"introduced_in": "story", "supersedes": ["cmd_edit_files@1.0.0"]},
+        "description": "Another one.",
+    })  # fmt: skip
+    done = plans.plan(name)
+    assert done.state == "BLOCKED", done.told
+    assert "drift" in done.failure["cause"]
+    assert "registry diff" in json.dumps(done.failure["recovery_suggestions"])
+
+
+def test_content_that_is_not_active_blocks(plans):
+    """§2: a draft of the registry is there and may not be used."""
+    plans.content("command", {
+        "id": "cmd_story", "status": "draft", "effects": ["read"], "risk_level": "low", "phases": ["analysis"],
+    })  # fmt: skip
+    value = plans.intent(mode="full_auto")
+    value["planned_commands"].append({**value["planned_commands"][0], "command_id": "cmd_story"})
+    done = plans.plan(plans.write(value))
+    assert (done.state, done.failure["failure_type"]) == ("BLOCKED", "missing_registry")
+    assert "cmd_story" in json.dumps(done.failure)
+
+
+def test_a_workflow_that_goes_in_circles_blocks(plans):
+    """§5: a cycle is named with its path."""
+    phases = [
+        {"phase": "analysis", "purpose": "a", "role": "architect", "after": ["implementation"]},
+        {"phase": "implementation", "purpose": "b", "role": "coder", "after": ["analysis"]},
+    ]
+    plans.content("workflow", {"id": "wf_circle", "phases": phases})
+    value = plans.intent(mode="full_auto")
+    value["selected_workflows"] = [{"workflow_id": "wf_circle", "phases": ["analysis", "implementation"]}]
+    done = plans.plan(plans.write(value))
+    assert done.state == "BLOCKED"
+    told = json.dumps(done.failure)
+    assert "analysis" in told
+    assert "implementation" in told
+
+
+def test_a_budget_that_does_not_suffice_blocks(plans):
+    """§9: a plan that changes more files than the intent allows is BLOCKED, and the budget is named."""
+    value = changed(plans.intent(mode="full_auto"), "budgets", "max_files", to=1)
+    done = plans.plan(plans.write(value))
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "REVIEW_PACK_BUILT")
+    assert any("max_files" in c for c in done.changes())
+
+
+def test_more_to_ask_than_may_be_asked_blocks(plans):
+    """§6: blockers over the budget end the run; the budget is named."""
+    value = changed(plans.intent(scoped=False), "interaction", "question_budget", to=1)
+    value["planned_commands"][0]["evidence_refs"] = ["scan://ev000000000000"]
+    done = plans.plan(plans.write(value), "--policy", plans.policy())
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "question_budget_exceeded")
+    assert any("question_budget" in c for c in done.changes())
+
+
+def test_no_memory_blocks(chandlery):
+    """§3: without a memory there is no plan; the command that adds one is named."""
+    plans = Plans(chandlery, remembers=False)
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "CONTEXT_BUILT")
+    assert "memory add" in json.dumps(done.failure["recovery_suggestions"])
+
+
+# ── around it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_goal_in_words_is_enough(plans):
+    """For people in a hurry: a goal is drafted, checked and planned in one go."""
+    said = plans.project.call("plan", "Fix the discount", "--policy", "interactive")
+    assert said.code in (0, 3), said.err
+    assert "PRECHECKED → CONTEXT_BUILT" in said.out
+
+
+def test_what_cannot_be_planned_at_all_is_told_and_leaves_no_run(plans):
+    """A file that is not there, garbage, an unknown policy, a place that is taken: one line, exit 2, no run."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    (plans.project.repo / "garbage.json").write_text("{")
+    (plans.project.repo / "taken").mkdir()
+    (plans.project.repo / "taken" / "mine.txt").write_text("mine")
+    for words in (
+        ["nowhere.json"],
+        ["garbage.json"],
+        [""],
+        [name, "--policy", "nope"],
+        [name, "--out", "taken"],
+    ):
+        said = plans.project.call("plan", *words)
+        assert said.code in (2, 4), words
+        assert "Traceback" not in said.err
+        assert said.err.strip()
+    assert plans.project.call("runs", "--all", "--json").json() in ([], {"runs": [], "exit_code": 0})
+
+
+def test_any_changed_byte_is_found(plans):
+    """§10: a change of any file of a frozen plan, a missing one and one too many are found and named."""
+    plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "plan")
+    folder = plans.project.repo / "plan"
+    for file in sorted(folder.iterdir()):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
+        said = plans.project.call("plan", "verify", "plan")
+        assert said.code == 1, file.name
+        assert file.name in said.err
+        file.write_bytes(whole)
+    (folder / "plan.md").rename(plans.project.repo / "gone")
+    assert "plan.md" in plans.project.call("plan", "verify", "plan").err
+    (plans.project.repo / "gone").rename(folder / "plan.md")
+    (folder / "extra.json").write_text("{}")
+    assert "extra.json" in plans.project.call("plan", "verify", "plan").err
+    (folder / "extra.json").unlink()
+    assert plans.project.call("plan", "verify", "plan").code == 0
+
+
+def test_two_plans_are_compared_by_their_inputs(plans):
+    """`plan diff` says which input made the difference, and what of the plan changed."""
+    value = plans.intent(mode="full_auto")
+    plans.plan(plans.write(value), "--out", "one")
+    value["planned_commands"] = [
+        c for c in value["planned_commands"] if c["command_id"] != "cmd_open_draft_pull_request"
+    ]
+    plans.plan(plans.write(value), "--out", "two")
+    said = plans.project.call("plan", "diff", "one", "two", "--json").json()
+    assert said["same"] is False
+    assert "intent_checksum" in said["inputs"]
+    assert any("cmd_open_draft_pull_request" in line for line in said["plan"])
+    assert plans.project.call("plan", "diff", "one", "one").code == 0
