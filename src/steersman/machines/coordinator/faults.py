@@ -59,74 +59,77 @@ def _named(node: Node) -> str:
 
 def circles(names: tuple[str, ...], edges: tuple[Edge, ...]) -> tuple[tuple[str, ...], ...]:
     """One path for each knot of nodes that reach each other, its shortest circle through the first node; short ones first."""
-    after: dict[str, list[str]] = {name: [] for name in names}
+    number = {name: n for n, name in enumerate(names)}
+    after: list[list[int]] = [[] for _ in names]
     for edge in edges:
-        after[edge.from_node].append(edge.to_node)
-    found = (_shortest(knot, after) for knot in _knots(names, after))
-    return tuple(sorted(filter(None, found), key=lambda path: (len(path), path)))
+        after[number[edge.from_node]].append(number[edge.to_node])
+    paths = (_shortest(knot, after) for knot in _knots(after))
+    return tuple(sorted((tuple(names[n] for n in path) for path in paths if path), key=lambda p: (len(p), p)))
 
 
-def _knots(names: tuple[str, ...], after: dict[str, list[str]]) -> Iterator[tuple[str, ...]]:
+def _knots(after: list[list[int]]) -> Iterator[list[int]]:
     """Strongly connected components, after Tarjan, without recursion: depth is not bounded by Python's."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on: set[str] = set()
-    for root in names:
-        if root in index:
+    index = [-1] * len(after)  # in which order a node was come to
+    low = [-1] * len(after)  # the earliest that it leads back to
+    inside = bytearray(len(after))  # whether it is on the stack
+    stack: list[int] = []
+    met = 0
+    for root in range(len(after)):
+        if index[root] >= 0:
             continue
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on.add(root)
         work = [(root, iter(after[root]))]
         while work:
-            name, rest = work[-1]
+            node, rest = work[-1]
+            if index[node] < 0:
+                index[node] = low[node] = met
+                met += 1
+                stack.append(node)
+                inside[node] = True
             for following in rest:
-                if following not in index:
-                    index[following] = low[following] = len(index)
-                    stack.append(following)
-                    on.add(following)
+                if index[following] < 0:
                     work.append((following, iter(after[following])))
                     break
-                if following in on:
-                    low[name] = min(low[name], index[following])
+                if inside[following]:
+                    low[node] = min(low[node], index[following])
             else:
                 work.pop()
                 if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
-                if low[name] == index[name]:
-                    yield tuple(_taken(stack, on, name))
+                    before = work[-1][0]
+                    low[before] = min(low[before], low[node])
+                if low[node] == index[node]:
+                    yield _taken(stack, inside, node)
 
 
-def _taken(stack: list[str], on: set[str], last: str) -> Iterator[str]:
-    name = ""
-    while name != last:
-        name = stack.pop()
-        on.discard(name)
-        yield name
+def _taken(stack: list[int], inside: bytearray, last: int) -> list[int]:
+    knot = [stack.pop()]
+    while knot[-1] != last:
+        knot.append(stack.pop())
+    for node in knot:
+        inside[node] = False
+    return knot
 
 
-def _shortest(knot: tuple[str, ...], after: dict[str, list[str]]) -> tuple[str, ...]:
+def _shortest(knot: list[int], after: list[list[int]]) -> list[int]:
     """The shortest way from the first node of a knot back to itself; empty where there is none."""
-    inside, start = set(knot), min(knot)
-    came: dict[str, str] = {}
+    start, members = min(knot), set(knot)
+    came: dict[int, int] = {}
     ready = deque([start])
     while ready:
-        name = ready.popleft()
-        for following in after[name]:
+        node = ready.popleft()
+        for following in after[node]:
             if following == start:
-                return (*_way(came, start, name), start)
-            if following in inside and following not in came:
-                came[following] = name
+                return [*_way(came, start, node), start]
+            if following in members and following not in came:
+                came[following] = node
                 ready.append(following)
-    return ()
+    return []
 
 
-def _way(came: dict[str, str], start: str, end: str) -> tuple[str, ...]:
+def _way(came: dict[int, int], start: int, end: int) -> list[int]:
     path = [end]
     while path[-1] != start:
         path.append(came[path[-1]])
-    return tuple(reversed(path))
+    return path[::-1]
 
 
 def _unmapped(graph: ExecutionGraph, inputs: Inputs) -> Iterator[Problem]:

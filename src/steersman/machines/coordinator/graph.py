@@ -19,7 +19,7 @@ from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.lanes import lanes
 from steersman.machines.coordinator.nodes import Desk, desk
 from steersman.machines.coordinator.places import Place
-from steersman.machines.coordinator.uncertainties import find
+from steersman.machines.coordinator.uncertainties import raised
 
 
 class _Parts(NamedTuple):
@@ -43,7 +43,7 @@ class _Parts(NamedTuple):
 def draft(inputs: Inputs) -> ExecutionGraph:
     """The graph before anybody has answered: every uncertainty has a placeholder in it."""
     parts = _assembled(desk(inputs, NO_CHOICES))
-    for question in find(inputs, _graph(inputs, parts, "draft")):
+    for question in raised(inputs, tuple(parts.nodes.values())):
         _placeholder(parts, question)
     return _graph(inputs, parts, "draft")
 
@@ -61,7 +61,7 @@ def finalize(inputs: Inputs, settled: Settled) -> ExecutionGraph:
 
 def asked_of(inputs: Inputs) -> tuple[AskedQuestion, ...]:
     """Every question that these inputs raise."""
-    return find(inputs, _graph(inputs, _assembled(desk(inputs, NO_CHOICES)), "draft"))
+    return raised(inputs, _assembled(desk(inputs, NO_CHOICES)).nodes.values())
 
 
 def chosen_by(inputs: Inputs, settled: Settled) -> Choices:

@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.graph import ExecutionGraph, Node
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import ExecutionPolicy
 from steersman.contracts.planning.questions import (
@@ -47,12 +47,19 @@ class Flaws(NamedTuple):
 
 def find(inputs: Inputs, graph: ExecutionGraph) -> tuple[AskedQuestion, ...]:
     """Every uncertainty of a draft, by id; placeholders that are in the graph already change nothing."""
-    nodes: dict[str, list[str]] = {}
-    for node in graph.nodes:
+    return raised(inputs, graph.nodes)
+
+
+def raised(inputs: Inputs, nodes: Iterable[Node]) -> tuple[AskedQuestion, ...]:
+    """The same for the nodes that a graph will have."""
+    by_command: dict[str, list[str]] = {}
+    phases: list[str] = []
+    for node in nodes:
         if node.command_ref:
-            nodes.setdefault(node.command_ref, []).append(node.node_id)
-    phases = tuple(node.node_id for node in graph.nodes if node.node_type == "phase")
-    return tuple(sorted(causes(inputs, nodes, phases), key=lambda q: q.question_id))
+            by_command.setdefault(node.command_ref, []).append(node.node_id)
+        if node.node_type == "phase":
+            phases.append(node.node_id)
+    return tuple(sorted(causes(inputs, by_command, tuple(phases)), key=lambda q: q.question_id))
 
 
 def askable(

@@ -1,0 +1,128 @@
+"""Graphs that grow: a plan of 1,000 and one of 10,000 nodes, each step of making one timed.
+
+    python bench/graph.py            five repetitions
+    python bench/graph.py --quick    one
+
+The larger plan has ten times the workflows and ten times the questions, and is otherwise the same. The time of the
+smaller is the mean of ten different ones, so that both sides go over as much memory. CPU time, interleaved; the
+best of each side is taken, for whatever else runs only adds. Linear means at most 11 times for ten times the work.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from gc import collect, freeze
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "machines" / "coordinator"))
+
+from msgspec.structs import replace
+from specimens import command, decision, inputs, intent, phase, planned, registry, selected, workflow
+
+from steersman.contracts.planning.graph import Edge
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator.answers import defaults
+from steersman.machines.coordinator.faults import circles, faults
+from steersman.machines.coordinator.graph import asked_of, draft, finalize
+from steersman.machines.coordinator.inputs import Inputs
+from steersman.views.planning.mermaid import mermaid
+from steersman.views.planning.svg import svg
+
+PHASES = ("analysis", "implementation", "validation", "review")
+ROLES = ("coder", "coder", "tester", "reviewer")
+MOST = 11  # times as long for ten times the work
+
+
+def grown(workflows: int, first: int = 0) -> Inputs:
+    """Inputs with so many workflows of four phases, each phase with its own two commands; every fourth is reviewed."""
+    flows, specs, wanted, ruled = [], [], [], []
+    for n in range(first, first + workflows):
+        named = {name: tuple(f"cmd_{n:05d}_{name}_{k}" for k in (1, 2)) for name in PHASES}
+        flows.append(
+            workflow(
+                f"flow_{n:05d}",
+                *(
+                    phase(name, role, commands=named[name], after=PHASES[max(0, k - 1) : k])
+                    for k, (name, role) in enumerate(zip(PHASES, ROLES, strict=True))
+                ),
+            )
+        )
+        ids = [(name, id_) for name in PHASES for id_ in named[name]]
+        specs += [command(id_, name) for name, id_ in ids]
+        wanted += [planned(id_) for _, id_ in ids]
+        ruled += [decision(id_, "require_review", "warn") for _, id_ in ids[::4]]
+    of = intent(
+        selected_workflows=tuple(selected(flow.id, *PHASES) for flow in flows), planned_commands=tuple(wanted)
+    )
+    return inputs(of, known=registry(*flows, *specs), ruled=tuple(ruled))
+
+
+def steps(made: Inputs) -> dict[str, Callable[[], Any]]:
+    """Everything that is done with a graph, by name."""
+    graph = draft(made)
+    ring = ring_of(len(graph.nodes))
+    settled = defaults(asked_of(made), made.plan_id, made.bundle.policy).settled
+    return {
+        "draft": lambda: draft(made),
+        "faults": lambda: faults(graph, made),
+        "circle through all": lambda: circles(*ring),
+        "finalize": lambda: finalize(made, settled),
+        "bytes": lambda: canonical(graph),
+        "Mermaid": lambda: mermaid(graph),
+        "SVG": lambda: svg(graph),
+    }
+
+
+def ring_of(size: int) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+    names = tuple(f"n_{n}" for n in range(size))
+    edge = Edge(edge_id="e_0000000000000000", from_node="n_0", to_node="n_0", edge_type="sequential")
+    turned = (*names[1:], names[0])
+    return names, tuple(replace(edge, from_node=a, to_node=b) for a, b in zip(names, turned, strict=True))
+
+
+def timed(some: list[dict[str, Callable[[], Any]]], name: str) -> float:
+    """Seconds of CPU for one of some."""
+    collect()
+    start = process_time()
+    for each in some:
+        each[name]()
+    return (process_time() - start) / len(some)
+
+
+def measured(reps: int) -> dict[str, Any]:
+    """The growth of every step, and the sizes it was taken at."""
+    small, large = [grown(63, first=n) for n in range(0, 630, 63)], grown(630)
+    sizes = [len(draft(made).nodes) for made in (small[0], large)]
+    few, many = [steps(made) for made in small], [steps(large)]
+    freeze()  # what is only there to be measured is not gone over again and again
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in many[0]}
+    for _ in range(reps):
+        for name, pairs in found.items():
+            pairs.append((timed(few, name), timed(many, name)))
+    return {
+        "nodes": sizes,
+        "work": sizes[1] / sizes[0],
+        "steps": {
+            name: {
+                "ms": round(1000 * min(b for _, b in pairs), 1),
+                "growth": round(min(b for _, b in pairs) / min(a for a, _ in pairs), 2),
+            }
+            for name, pairs in found.items()
+        },
+    }
+
+
+def main() -> None:
+    figures = measured(1 if "--quick" in sys.argv else 5)
+    print(f"{figures['nodes'][0]} and {figures['nodes'][1]} nodes: {figures['work']:.1f} times the work")
+    for name, one in figures["steps"].items():
+        word = "met" if one["growth"] <= MOST else "missed"
+        print(f"  {name:20} {one['ms']:9.1f} ms   {one['growth']:6.2f} times   at most {MOST}: {word}")
+    if "--json" in sys.argv:
+        print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
