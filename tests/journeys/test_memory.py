@@ -4,6 +4,10 @@ import json
 
 from voyage import Project
 
+from steersman.adapters.sqlite.chat import SqliteChats
+from steersman.adapters.sqlite.store import SqliteJournal
+from steersman.testing.conformance_chat import ONE
+
 
 def test_facts_have_their_lines(project: Project) -> None:
     """Each fact is shown with file and line; one kind alone on demand; nothing is written."""
@@ -65,3 +69,16 @@ def test_memories_that_cannot_be_used(project: Project) -> None:
         assert (said.code, "cannot be used" in said.err, "Traceback" in said.err) == (5, True, False)
     said = project.call("init", "--json")
     assert (said.code, json.loads(said.out)["memory"]) == (0, None)
+
+
+def test_no_agent_plants_a_memory(project: Project) -> None:
+    """Whoever works for a run or a conversation may look, and neither adds nor forgets."""
+    kept = json.loads(project.call("memory", "add", "x", "--json").out)["memory"]["id"]
+    store = SqliteJournal(project.state / "store.db")
+    SqliteChats(store).open(ONE, b"k")
+    store.close()
+    for words in (["add", "y"], ["forget", kept]):
+        said = project.call("memory", *words, STEERSMAN_EFFECT="chat-1:1:1")
+        assert (said.code, "an agent's words are no memory" in said.err) == (4, True)
+    assert project.call("memory", "list", STEERSMAN_EFFECT="chat-1:1:1").code == 0
+    assert len(json.loads(project.call("memory", "list", "--json").out)) == 1

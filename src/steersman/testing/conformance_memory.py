@@ -7,6 +7,8 @@
 **Invariant:** speaks to the adapter through the port alone.
 """
 
+import threading
+
 import pytest
 
 from steersman.errors import NoMemory, UserError
@@ -174,6 +176,25 @@ class MemoriesConformance:
         assert memories.forget(other)
         assert memories.entries() == []
         assert memories.add("alpha beta", created_at=LATER)[1]
+
+    def test_many_add_at_once(self, memories: Memories) -> None:
+        """Nothing is lost, not even where nothing was there before, and the same text is kept once."""
+        errors: list[BaseException] = []
+
+        def work(name: int) -> None:
+            try:
+                for n in range(5):
+                    put(memories, f"note {name} {n}", "the same")
+            except BaseException as error:
+                errors.append(error)
+
+        workers = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert errors == []
+        assert len(memories.entries()) == 21
 
     def test_no_secret_is_kept(self, memories: Memories) -> None:
         """Neither one that is known here nor one that has the shape of one, in no field; and none is found."""

@@ -1,6 +1,7 @@
 """Memories that are gone with the process: a fake of the port, with the same order of answers."""
 
 import math
+import threading
 from collections.abc import Sequence
 
 from steersman.contracts.planning.context import Memory, MemoryPack
@@ -28,6 +29,7 @@ class ForgetfulMemories:
     def __init__(self, known: tuple[str, ...] = ()) -> None:
         self._known = known
         self._kept: dict[str, Memory] | None = None
+        self._lock = threading.Lock()
 
     def add(
         self,
@@ -48,9 +50,10 @@ class ForgetfulMemories:
             created_at=created_at,
             known=self._known,
         )
-        self._kept = {} if self._kept is None else self._kept
-        new = memory.id not in self._kept
-        return self._kept.setdefault(memory.id, memory), new
+        with self._lock:
+            self._kept = {} if self._kept is None else self._kept
+            new = memory.id not in self._kept
+            return self._kept.setdefault(memory.id, memory), new
 
     def search(
         self, query: str, *, scopes: Sequence[Scope] = SCOPES, subject: str = "", limit: int = 20

@@ -27,6 +27,7 @@ AT = "2026-01-25T09:30:00Z"
         ("v2部署now", ("v2", "部署", "署", "now")),
         ("ＡＢ ﬁn Straße", ("ab", "fin", "strasse")),
         ("\x00\ud800 ?", ()),
+        ("x" * 100, ("x" * 64,)),
     ],
 )
 def test_words(text, words):

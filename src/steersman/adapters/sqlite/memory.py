@@ -6,8 +6,9 @@ texts apart alike. A connection lives as long as one call.
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import apsw
@@ -126,7 +127,9 @@ class SqliteMemories:
                 "nothing is remembered here yet: `steersman init` keeps the first, `steersman memory add` any other"
             )
         try:
-            db = _connected(self._path, create=create)
+            if not os.path.lexists(self._path):
+                _make(self._path)
+            db = _connected(self._path)
             try:
                 yield db
             finally:
@@ -137,53 +140,74 @@ class SqliteMemories:
             ) from error
 
 
-def _connected(path: str, *, create: bool) -> apsw.Connection:
-    if create:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+def _connected(path: str) -> apsw.Connection:
     # SQLite takes an empty file for a new database; one of ours is never empty.
-    if os.path.lexists(path) and os.path.getsize(path) < SMALLEST:
+    if os.path.getsize(path) < SMALLEST:
         raise OSError(f"it has {os.path.getsize(path)} bytes")
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    db = apsw.Connection(path, flags=flags)
+    db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         db.set_busy_handler(patient)
-        for pragma in (
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            "fullfsync=ON",
-            "secure_delete=ON",
-            "trusted_schema=OFF",
-        ):
+        _refuse_foreign(db)
+        _write_ahead(db)
+        for pragma in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON", "trusted_schema=OFF"):
             db.execute(f"PRAGMA {pragma}").fetchall()
-        _ready(db)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _ready(db: apsw.Connection) -> None:
-    """The tables are there; a file of somebody else, or of a later version, is left alone."""
-    if _version(db) == SCHEMA:
-        return
+def _make(path: str) -> None:
+    """A new file appears whole, its tables in it: nobody ever sees half of one."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+    try:
+        with open(part, "xb") as file:
+            file.write(_blank())
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # somebody was quicker
+            os.link(part, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _blank() -> bytes:
     from importlib.resources import files
 
-    with _writing(db):
-        if _version(db) == 0:  # nobody was quicker
-            db.execute(files("steersman.adapters.sqlite").joinpath("sql/memory_001.sql").read_text())
-            db.execute(f"PRAGMA application_id={APPLICATION}")
-            db.execute(f"PRAGMA user_version={SCHEMA}")
+    db = apsw.Connection(":memory:")
+    try:
+        db.execute(files("steersman.adapters.sqlite").joinpath("sql/memory_001.sql").read_text())
+        db.execute(f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}")
+        return db.serialize("main")
+    finally:
+        db.close()
 
 
-def _version(db: apsw.Connection) -> int:
-    version, application, tables = db.execute(
-        "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version, pragma_application_id"
+def _refuse_foreign(db: apsw.Connection) -> None:
+    """A file of somebody else, or of a later version, is left alone."""
+    version, application = db.execute(
+        "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id"
     ).fetchone()
-    if application != APPLICATION and (application or version or tables):
+    if application != APPLICATION:
         raise OSError("it is a database, but not one of ours")
-    if version > SCHEMA:
-        raise OSError(f"a newer steersman has written it, in form {version}")
-    return int(version)
+    if version != SCHEMA:
+        raise OSError(f"another steersman has written it, in form {version}")
+
+
+def _write_ahead(db: apsw.Connection) -> None:
+    """SQLite does not ask the busy handler when two open a new file at the same time."""
+    tries = 0
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL").fetchall()
+        except apsw.BusyError:
+            if not patient(tries):
+                raise
+            tries += 1
+        else:
+            return
 
 
 @contextmanager

@@ -22,6 +22,7 @@ SCOPES: tuple[Scope, ...] = ("project", "repo", "task", "agent")
 EVERYWHERE: tuple[Scope, ...] = ("project", "repo")  # of these a plan is told even where no word fits
 MOST_TERMS = 64
 MOST_PACKED = 20
+LONGEST_WORD = 64  # characters that are compared
 SHORTEST_START = 4  # characters of a word that also finds longer ones
 _WORD = re.compile(r"[^\W_]+")
 _PAIRED = re.compile(
@@ -64,7 +65,7 @@ def remembered(
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in their order, as they are compared: without case, without forms of width."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return tuple(piece for run in _WORD.findall(folded) for piece in _pieces(run))
+    return tuple(piece[:LONGEST_WORD] for run in _WORD.findall(folded) for piece in _pieces(run))
 
 
 def _pieces(run: str) -> Iterator[str]:
