@@ -163,3 +163,24 @@ def test_names_that_are_no_text(tmp_path, hulls):
 def test_a_place_that_is_none(tmp_path, hulls):
     """It has no files, and there is nothing to say of it."""
     assert scan(tmp_path / "nowhere", hulls).facts == ()
+
+
+def test_nothing_of_the_repository_runs(tmp_path, hulls):
+    """Neither a monitor nor a hook nor a filter that its settings name."""
+    put(tmp_path, SHOP | {".gitattributes": "* filter=evil\n"})
+    git(tmp_path, "init", "-q")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'sprung'}\n")
+    trap.chmod(0o755)
+    git(tmp_path, "add", "README.md")
+    for name in (
+        "core.fsmonitor",
+        "filter.evil.clean",
+        "filter.evil.process",
+        "core.sshCommand",
+        "core.pager",
+    ):
+        git(tmp_path, "config", name, str(trap))
+    git(tmp_path, "config", "core.hooksPath", str(tmp_path))
+    assert scan(tmp_path, hulls).bounds.complete
+    assert not (tmp_path / "sprung").exists()

@@ -2,17 +2,19 @@
 
 from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.contracts.planning.context import Bounds, FactKind
+from steersman.contracts.planning.context import Bounds, FactKind, FactPack
+from steersman.contracts.planning.words import Ref
 from steersman.judges.planning.facts.checks import checks_of
 from steersman.judges.planning.facts.choice import READERS, choose, left_out, readers_of
 from steersman.judges.planning.facts.finding import Source, folder_of
 from steersman.judges.planning.facts.pack import examine, pack_of
 from steersman.judges.planning.facts.sentence import about
-from steersman.kernel.canonical import digest
+from steersman.kernel.canonical import canonical, digest
 
 BOUNDS = Bounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=True)
 
@@ -519,6 +521,7 @@ PROJECTS = {
 def test_a_project_is_known_by_its_files(files, expected):
     """Each fact has its value, its command, its part of the project and its line."""
     assert told(files) == expected
+    fits(scanned(files))
 
 
 # For every kind: a file, what it shows, and one line of it changed.
@@ -616,6 +619,12 @@ def test_checks_are_the_test_commands_at_the_top(files, expected):
     assert {name: " ".join(argv) for name, argv in checks_of(scanned(files).facts).items()} == expected
 
 
+def fits(pack):
+    """A pack reads back as it is, bounds of its fields included, and every fact can be cited."""
+    assert msgspec.json.decode(canonical(pack), type=FactPack) == pack
+    msgspec.convert([f"fact://{fact.kind}/{fact.name}" for fact in pack.facts], list[Ref])
+
+
 SEEDS = sorted({path: text for files, _ in PROJECTS.values() for path, text in files.items()}.items())
 
 
@@ -628,7 +637,7 @@ def test_no_text_makes_a_reader_raise(data):
     for _ in range(data.draw(st.integers(0, 6))):
         at = data.draw(st.integers(0, len(raw)))
         raw[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=12) | st.sampled_from(ODD))
-    scanned({path: raw.decode("utf-8", "replace")})
+    fits(scanned({path: raw.decode("utf-8", "replace")}))
 
 
 ODD = [
@@ -650,7 +659,7 @@ ODD = [
 @given(st.sampled_from([path for path, _ in SEEDS]), st.text(max_size=300))
 def test_any_text_at_all(path, text):
     """The same for texts that are nothing at all."""
-    scanned({path: text})
+    fits(scanned({path: text}))
 
 
 def test_a_project_in_sentences():
