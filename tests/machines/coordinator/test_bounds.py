@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from specimens import files, inputs, intent, outputs, question_answers
+from specimens import FACTS, bundle, command, files, inputs, intent, outputs, question_answers, registry
 
 from steersman.contracts.planning.intent import Targets
 from steersman.machines.coordinator.bounds import Bounds, bounds, outside
@@ -47,6 +47,38 @@ def test_a_plan_that_was_changed_bounds_nothing():
 def test_what_the_plan_does_not_name_is_outside(asked, field):
     """Another file, another argv, one commit too many: each is told by its field."""
     assert [p.field for p in outside(bounds(files()), **asked)] == [field]
+
+
+@pytest.mark.parametrize(
+    ("argv", "inside"),
+    [
+        (("git", "log", "VERSION", "--", "src/pump.py"), True),
+        (("git", "log", "v1.2.0", "--", "src/pump.py"), True),
+        (("git", "log", "v1.2.0", "--", "src/other.py"), False),
+        (("git", "log", "--output=x", "--", "src/pump.py"), False),
+        (("git", "log", " ", "--", "src/pump.py"), False),
+        (("git", "log", "v1", "--", "../pump.py"), False),
+        (("git", "log", "v1", "src/pump.py"), False),
+        (("GIT", "log", "v1", "--", "src/pump.py"), False),
+        (("rm", "log", "v1", "--", "src/pump.py"), False),
+    ],
+)
+def test_a_blank_of_the_registry_takes_one_word(argv, inside):
+    """A word in capitals stands for one word that is no option; FILE only for a file of the plan."""
+    spec = command("read_code", "analysis", argv=("git", "log", "VERSION", "--", "FILE"))
+    of = bounds(files(outputs(inputs(known=registry(spec)))))
+    assert (outside(of, argvs=[argv]) == ()) == inside
+
+
+@pytest.mark.parametrize("argv", [("make", "FILE"), ("make", "src/pump.py")])
+def test_a_word_in_capitals_of_a_fact_is_only_itself(argv):
+    """What a project's files name is taken word for word: no repository opens a blank, and no program is one."""
+    facts = replace(FACTS, facts=(replace(FACTS.facts[1], argv=("make", "FILE")),))
+    of = bounds(files(outputs(inputs(context=bundle(facts=facts)))))
+    assert (outside(of, argvs=[argv]) == ()) == (argv == ("make", "FILE"))
+    first = command("read_code", "analysis", argv=("MAKE", "it"))
+    odd = bounds(files(outputs(inputs(known=registry(first)))))
+    assert outside(odd, argvs=[("sh", "it")])
 
 
 def test_a_directory_covers_what_is_in_it_and_nothing_beside_it():

@@ -72,6 +72,7 @@ class PlannedAction(Document, frozen=True, kw_only=True):
 
     command_id: Id
     argv: tuple[str, ...]
+    blanks: tuple[Count, ...] = ()  # positions of argv that stand for one word each, such as FILE
     phase: Phase | Literal[""]
 
 

@@ -16,6 +16,8 @@ from steersman.machines.coordinator.freeze import MANIFEST
 from steersman.machines.coordinator.paths import covers, in_module, leaves
 from steersman.machines.coordinator.verify import verify
 
+FILE = "FILE"  # the blank that stands for a file
+
 
 class Bounds(Document, frozen=True, kw_only=True):
     """How far an execution may go."""
@@ -64,7 +66,7 @@ def outside(
         *(_file(of, name) for name in named if not _inside(of, name)),
         *_number(of, "max_files", len(named)),
         *_number(of, "max_commits", commits),
-        *(_argv(of, argv) for argv in argvs if argv not in {a.argv for a in of.actions if a.argv}),
+        *(_argv(of, argv) for argv in argvs if not any(_fits(of, action, argv) for action in of.actions)),
     )
 
 
@@ -76,6 +78,22 @@ def _inside(of: Bounds, name: str) -> bool:
         or any(covers(target, name) for target in of.files)
         or any(in_module(module, name) for module in of.modules)
     )
+
+
+def _fits(of: Bounds, action: PlannedAction, argv: tuple[str, ...]) -> bool:
+    """Word for word; a blank takes one word that is no option, and the blank FILE only a file of the plan."""
+    if not argv or len(argv) != len(action.argv):
+        return False
+    return all(
+        (_fills(of, wanted, word) if n in action.blanks else word == wanted)
+        for n, (wanted, word) in enumerate(zip(action.argv, argv, strict=True))
+    )
+
+
+def _fills(of: Bounds, blank: str, word: str) -> bool:
+    if not word.strip() or word.startswith("-"):
+        return False
+    return blank != FILE or _inside(of, word)
 
 
 def _number(of: Bounds, budget: str, found: int) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 **Invariant:** every figure has its basis beside it, and nothing that was left out is left unsaid.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from steersman.machines.coordinator.nodes import Desk, desk, wanted_reviews
 from steersman.machines.coordinator.paths import leaves
 
 MOST = 1_000_000_000  # that a document counts to
+_BLANK = re.compile(r"[A-Z][A-Z_]+")  # a word of a registry's argv that stands for another
 
 
 class ReviewFaults(NamedTuple):
@@ -222,12 +224,15 @@ def _rollback(spec: CommandSpec | None, id_: str) -> RollbackStep:
 
 
 def _planned(inputs: Inputs, node: Node) -> Iterator[PlannedAction]:
-    """What may be carried out: as the project's own facts have it, else as the registry does."""
+    """What may be carried out: as the project's own facts have it, else as the registry does, with its blanks."""
     spec = inputs.command(node.command_ref)
     kind, example = (spec.fact, spec.argv) if spec else ("", ())
     known = {fact.argv for fact in inputs.bundle.facts.facts if fact.kind == kind and fact.argv}
-    for argv in sorted(known) or (example,):
+    for argv in sorted(known):
         yield PlannedAction(command_id=node.command_ref, argv=argv, phase=node.phase_ref)
+    if not known:
+        blanks = tuple(n for n, word in enumerate(example) if n and _BLANK.fullmatch(word))
+        yield PlannedAction(command_id=node.command_ref, argv=example, blanks=blanks, phase=node.phase_ref)
 
 
 def _commands(proposed: list[Node]) -> tuple[str, ...]:
