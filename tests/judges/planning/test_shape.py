@@ -173,3 +173,11 @@ def test_typed():
         "n": None,
         "constraints": {"no_fabrication": True, "registry_only": "True", "execution": "true"},
     }
+
+
+def test_typed_goes_no_deeper_than_it_has_to():
+    """A value of any depth is answered."""
+    deep: object = "1"
+    for _ in range(3000):
+        deep = [deep]
+    assert len(schema_problems(typed({"a": deep}, INTENT, set()))) == 1

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from steersman.judges.planning.payload import MAX_DEPTH
 from steersman.judges.planning.places import Path
 
 Schema = dict[str, Any]
@@ -37,6 +38,10 @@ def _resolved(schema: Schema, here: Schema) -> Schema:
 def typed(value: Any, schema: Schema, bare: Collection[Path], path: Path = ()) -> Any:
     """Text that was written without quotes, as a number or true or false exactly where the schema wants one."""
     match value:
+        case dict() | list() if (
+            len(path) >= MAX_DEPTH
+        ):  # no schema reaches there, and whoever judges it says so
+            return value
         case dict():
             return {key: typed(item, schema, bare, (*path, key)) for key, item in value.items()}
         case list():
