@@ -114,6 +114,8 @@ def unknown(said):
                 words = words[1:]
         elif isinstance(command, click.Group):
             found = command.get_command(click.Context(command), word)
+            if found is None and (default := getattr(command, "default", "")):
+                found = command.get_command(click.Context(command), default)
             if found is None:
                 return f"no command {word}"
             command, known = found, known | option_names(found)

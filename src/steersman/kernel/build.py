@@ -70,9 +70,13 @@ def machine(
         initial=_initial(name, states.all),
         tree=tree,
     )
-    problems = complaints(built, namings, computes, folds)
+    return _checked(built, complaints(built, namings, computes, folds))
+
+
+def _checked(built: Machine, problems: Sequence[str]) -> Machine:
+    """The machine with its digest, or everything that is wrong with it."""
     if problems:
-        raise DefinitionError(f"{name}: " + "; ".join(problems))
+        raise DefinitionError(f"{built.name}: " + "; ".join(problems))
     object.__setattr__(built, "digest", definition_digest(built))
     return built
 

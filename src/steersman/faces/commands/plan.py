@@ -25,11 +25,13 @@ EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 ques
 class Plans(Lazy):
     """A first word that is no command of the group is what to plan."""
 
+    default = "make"
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.known:
-            return super().resolve_command(ctx, ["make", *args])
+            return super().resolve_command(ctx, [self.default, *args])
         return super().resolve_command(ctx, args)
 
 

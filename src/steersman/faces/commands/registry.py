@@ -59,7 +59,7 @@ def show(deck: Deck, *, name: str) -> None:
 
     deck.quiet = True
     found = _loaded(deck).registry
-    kinds: Any = [kind for kind in KINDS if name in found.held[kind]]  # type: ignore[index]
+    kinds: Any = [kind for kind in KINDS if name in found.held[kind]]  # type: ignore[index]  kinds are its keys
     if not kinds:
         raise UserError(f"the registry has nothing called {name!r}{_near(found, name)}")
     items = [(kind, found.held[kind][name]) for kind in kinds]

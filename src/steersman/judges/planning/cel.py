@@ -89,7 +89,8 @@ def words(source: str) -> frozenset[str]:
 @cache
 def _environment() -> tuple[Any, Any]:
     try:
-        from cel_expr_python import cel  # type: ignore
+        # It brings no types of its own.
+        from cel_expr_python import cel  # type: ignore[import-untyped]
     except ImportError:
         raise UserError('rules need cel-expr-python: pip install "steersman[plan]"') from None
     text = cel.Type.STRING
