@@ -17,6 +17,7 @@ import msgspec
 
 from docs.facts import facts_page
 from docs.grammars import grammar_page
+from docs.plans import plans_page
 from steersman.bootstrap import machines, registries
 from steersman.contracts.chat import Conversation, Message
 from steersman.contracts.config import config_schema
@@ -47,6 +48,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "commands.md", grammar_page(NOTICE)
     yield "registry.md", registry_page(registries(Path()).built_in().registry, NOTICE)
     yield "facts.md", facts_page(NOTICE)
+    yield "plans.md", plans_page(NOTICE)
 
 
 def machine_page(m: Machine) -> str:

@@ -1,0 +1,81 @@
+"""The page on frozen plans: their files, the causes of questions, and every way to fail; from the planner's own tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
+
+from steersman.contracts.planning.documents import DOCUMENTS
+from steersman.contracts.planning.questions import Cause
+from steersman.machines.coordinator import choices
+from steersman.machines.coordinator.attest import ENVELOPE, PAYLOAD_TYPE, PREDICATE_TYPE
+from steersman.machines.coordinator.freeze import DRAWN, MANIFEST, SHAPES
+from steersman.machines.coordinator.reasons import CAUSES
+from steersman.views.markdown import cell
+
+MEANT: dict[Cause, str] = {
+    "unmet_evidence": "a planned command cites what neither facts nor memory nor the registry has",
+    "requires_review": "rules want a planned command reviewed",
+    "ambiguous_scope": "the intent names no file, module or area",
+    "missing_command": "a phase has to show something, and no planned command does it",
+    "excluded_command": "rules deny a planned command, or no selected phase has a place for it",
+    "risk_above_profile": "a planned command is graver than the policy's risk profile",
+}
+SAID = {
+    choices.LEAVE_OUT: "what was asked about is not in the plan",
+    choices.STOP: "there will be no plan",
+    choices.TEXT: "the files and directories in `text`, one a line, are the scope",
+    choices.KEEP: "it stays, behind its review",
+    choices.APPROVE: "it stays, and the answer takes the place of its review",
+    choices.INCLUDE: "it is put back, and the rules have to allow it",
+    choices.ACCEPT_RISK: "it stays, with its risk",
+    choices.ACCEPT_WITHOUT: "it stays, and the answer is its evidence",
+    choices.WHOLE_PROJECT: "anything in the project is in scope",
+    choices.BY_HAND: "a person does it and shows what was done",
+}
+
+
+def plans_page(notice: str) -> str:
+    """Files, questions, answers and failures."""
+    parts = [
+        f"{notice}\n\n# Frozen plans, questions and failures",
+        "## Files of a frozen plan",
+        (
+            f"Each JSON file is exactly the canonical bytes (RFC 8785) of its document. `{MANIFEST}` has the SHA-256 of every "
+            f"other file. `{ENVELOPE}` beside them is a DSSE envelope (`{PAYLOAD_TYPE}`) around an in-toto Statement about all "
+            f"of them, whose predicate (`{PREDICATE_TYPE}`) is the plan's lineage; it is not among the compared files."
+        ),
+        _table(("file", "what it is"), _files()),
+        "## What is asked",
+        _table(("cause", "when"), ((f"`{cause}`", MEANT[cause]) for cause in get_args(Cause))),
+        "## What can be answered",
+        "A question lists the words that it takes.",
+        _table(("word", "what follows"), ((f"`{word}`", meaning) for word, meaning in SAID.items())),
+        "## Why there may be no plan",
+        "The first cause that applies names the failure; its pack has the problems of all that do.",
+        _table(
+            ("cause", "type", "what is said", "what to change", "how"),
+            (
+                (f"`{name}`", f"`{row.type}`", row.message, f"`{row.change}`", row.how)
+                for name, row in CAUSES.items()
+            ),
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _files() -> Iterator[Sequence[str]]:
+    names = {shape: name.replace("_", "-") for name, shape in DOCUMENTS.items()}
+    for file, shape in SHAPES.items():
+        each = get_args(shape)
+        yield f"`{file}`", f"{'a list of ' if each else ''}{_schema(names, each[0] if each else shape)}"
+    yield f"`{MANIFEST}`", _schema(names, DOCUMENTS["manifest"])
+    for file in DRAWN:
+        yield f"`{file}`", "for people, drawn from the documents"
+
+
+def _schema(names: dict[Any, str], shape: Any) -> str:
+    return f"`schemas/{names[shape]}.json`"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
