@@ -77,6 +77,26 @@ def test_git_says_what_is_the_projects_own(tmp_path, hulls):
     assert (pack.bounds.skipped, pack.bounds.complete) == (2, True)  # node_modules, and the one that is gone
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["git", "walk"])
+def test_what_steersman_laid_there_is_not_of_the_project(tmp_path, hulls, known):
+    """A frozen plan in the tree, artifacts and a registry of the project's own change no fact and no figure."""
+    put(tmp_path, SHOP)
+    if known:
+        git(tmp_path, "init", "-q")
+    before = canonical(scan(tmp_path, hulls))
+    put(
+        tmp_path,
+        {
+            ".steersman/registry/rules/r.yaml": "id: r\n",
+            "plan/plan.dsse.json": "{}",
+            "plan/plan.md": "# Plan\n",
+        },
+    )
+    assert canonical(scan(tmp_path, hulls)) == before
+    put(tmp_path, {"plans/plan.md": "# Plan\n"})
+    assert canonical(scan(tmp_path, hulls)) != before
+
+
 def test_no_link_is_followed(tmp_path, hulls):
     """Neither to a file nor to a folder, not even where git still knows what was there."""
     outside = tmp_path / "outside"

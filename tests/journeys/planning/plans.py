@@ -32,8 +32,8 @@ class Plans:
         assert said.code == 0, said.err
         return said.json()["intent"]
 
-    def write(self, value: Any, *, seal: bool = True, name: str = "intent.json") -> str:
-        """An intent as a file, sealed unless the story is about the seal."""
+    def write(self, value: Any, *, seal: bool = True, name: str = "../intent.json") -> str:
+        """An intent as a file beside the repository, sealed unless the story is about the seal."""
         (self.project.repo / name).write_text(json.dumps(value))
         if seal:
             said = self.project.call("intent", "seal", name)
@@ -58,8 +58,8 @@ class Plans:
     def policy(self, **changes: Any) -> str:
         """A policy in a file."""
         value = {"policy_id": "policy_story", "mode": "interactive", "question_budget": 20, **changes}
-        (self.project.repo / "policy.json").write_text(json.dumps(value))
-        return "policy.json"
+        (self.project.place / "policy.json").write_text(json.dumps(value))
+        return "../policy.json"
 
     def plan(self, what: str, *more: str) -> "Planned":
         """Plans it, as programs do."""
@@ -72,8 +72,8 @@ class Plans:
         pack["answers"] = [
             {"question_id": a["question_id"], "answer": answer, **more} for a in pack["answers"]
         ]
-        (self.project.repo / "answers.json").write_text(json.dumps(pack))
-        return Planned(self, self.project.call("plan", "answer", run, "answers.json", "--json"))
+        (self.project.place / "answers.json").write_text(json.dumps(pack))
+        return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
 
 class Planned:

@@ -18,6 +18,7 @@ MOST_FILES = 200_000
 DEEPEST = 40
 LONGEST = 4_096  # characters of a path
 SECONDS = 60
+OURS, FROZEN = b".steersman", b"plan.dsse.json"  # our folder; a file that every frozen plan has
 _LIST = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
 
@@ -61,7 +62,7 @@ def _own(project: Path, names: list[bytes]) -> Listing:
     files: dict[str, bytes] = {}
     apart: set[str] = set()
     odd, trouble = 0, set[str]()
-    for name in sorted(set(names)):
+    for name in sorted(_not_ours(set(names))):
         path = shown(name)
         if (outside := left_out(path)) is not None:
             apart.add(outside)
@@ -75,6 +76,12 @@ def _own(project: Path, names: list[bytes]) -> Listing:
         else:
             odd += 1
     return Listing(dict(sorted(files.items())), len(apart) + odd, tuple(sorted(trouble)))
+
+
+def _not_ours(names: set[bytes]) -> set[bytes]:
+    """Without what steersman itself has laid there: a plan must not change because one was made before."""
+    plans = {name.rpartition(b"/")[0] + b"/" for name in names if name.endswith(b"/" + FROZEN)}
+    return {n for n in names if not n.startswith(OURS + b"/") and n.rpartition(b"/")[0] + b"/" not in plans}
 
 
 def _is_plain(top: bytes, name: bytes, real: dict[bytes, bool]) -> bool:
@@ -101,13 +108,14 @@ def _walked(project: Path, told: tuple[str, ...]) -> Listing:
     waiting, skipped, trouble = [b""], 0, set(told)
     while waiting:
         here = waiting.pop()
-        for entry in _entries(top + b"/" + here):
+        entries = _entries(top + b"/" + here)
+        for entry in () if here and any(e.name == FROZEN for e in entries) else entries:
             name = here + entry.name
             path = shown(name)
             if entry.is_dir(follow_symlinks=False):
-                apart = shown(entry.name).casefold() in LEFT_OUT
+                apart = entry.name == OURS or shown(entry.name).casefold() in LEFT_OUT
                 if apart or path.count("/") >= DEEPEST - 1 or len(path) > LONGEST:
-                    skipped += entry.name != b".git"
+                    skipped += entry.name not in (b".git", OURS)
                     trouble |= set() if apart else {f"a path deeper than {DEEPEST} folders"}
                 else:
                     waiting.append(name + b"/")
