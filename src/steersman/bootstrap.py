@@ -130,7 +130,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
         "sealed": _sealing(FileAnchors(state)),
         "anchors": _anchors(project, state),
-        "planning": lambda: _planning(project, state),
+        "planning": cache(lambda: _planning(project, state)),
         **instead,
     }
     if "journal" not in ports:

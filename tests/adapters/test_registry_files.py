@@ -223,7 +223,7 @@ def test_kept(registries, put, tmp_path):
     assert registries.kept("../../x") is None
     place = tmp_path / "state" / "registry" / f"{old.digest}.json"
     place.write_bytes(place.read_bytes().replace(b"Lint", b"Lent"))
-    assert registries.kept(old.digest) is None
+    assert FileRegistries(tmp_path / "project", tmp_path / "state").kept(old.digest) is None
 
 
 def test_nothing_but_content_decides_the_digest(registries, put):

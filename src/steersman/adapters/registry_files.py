@@ -39,6 +39,7 @@ class FileRegistries:
 
     def __init__(self, project: Path, state: Path) -> None:
         self._project, self._kept = project, state / "registry"
+        self._known: dict[str, Registry] = {}  # what was read or kept here, by digest
 
     def built_in(self) -> Loaded:
         items, problems = _built_in()
@@ -58,9 +59,12 @@ class FileRegistries:
             part = self._kept / f".{registry.digest}.{os.getpid()}.part"
             part.write_bytes(archived(registry))
             os.replace(part, place)
+        self._known[registry.digest] = registry
         return registry.digest
 
     def kept(self, start: str) -> Registry | None:
+        if start in self._known:
+            return self._known[start]
         found = [d for d in self.digests() if d.startswith(start)] if _START.fullmatch(start) else []
         if len(found) != 1:
             return None

@@ -6,6 +6,7 @@ and beside a report, which it must not contradict. Where nothing ran, or all was
 """
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -17,67 +18,69 @@ class Runner(NamedTuple):
     """
 
     name: str
-    pattern: re.Pattern[str]
+    words: str
     nested: bool = False  # the sum is printed for each part and for the whole: the greatest counts
 
 
-def _runner(name: str, pattern: str, *, nested: bool = False) -> Runner:
-    return Runner(name, re.compile(pattern, re.MULTILINE), nested)
+@cache
+def _pattern(words: str) -> re.Pattern[str]:
+    """Compiled when something was printed: half a hundred of them cost more than most commands."""
+    return re.compile(words, re.MULTILINE)
 
 
 _N = r"\d{1,9}"
 _PART = rf"{_N} [a-z]+(?: [a-z]+)?"
 RUNNERS = (
-    _runner("jest", rf"^Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}), {_N} total$"),
-    _runner("jest without tests", r"^No tests found, exiting with code 0$"),
-    _runner("vitest", rf"^ +Tests +(?P<parts>{_PART}(?: \| {_PART}){{0,6}}) \({_N}\)$"),
-    _runner("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
-    _runner("pest", rf"^ +Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}) \({_N} assertions?\)$"),
-    _runner("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed; "),
-    _runner("nextest", rf"^ +Summary \[.{{0,20}}\] +(?:{_N}/)?(?P<ran>{_N}) tests? run: "),
-    _runner("mocha passed", rf"^ +(?P<passed>{_N}) passing \("),
-    _runner("mocha failed", rf"^ +(?P<failed>{_N}) failing$"),
-    _runner("playwright", rf"^ +(?P<passed>{_N}) passed \("),
-    _runner("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{_N})$"),
-    _runner("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{_N})$"),
-    _runner("tap", rf"^# \{{ total: {_N}, pass: (?P<passed>{_N})(?:, fail: (?P<failed>{_N}))?"),
-    _runner("tap asserts", rf"^Asserts: +(?P<passed>{_N}) passed +(?P<failed>{_N}) failed "),
-    _runner("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
-    _runner("prove", rf"^Files={_N}, Tests=(?P<ran>{_N}), "),
-    _runner("ava", rf"^ +(?P<parts>{_N} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
-    _runner("bun passed", rf"^ (?P<passed>{_N}) pass$"),
-    _runner("bun failed", rf"^ (?P<failed>{_N}) fail$"),
-    _runner("deno", rf"^(?:ok|FAILED) \| (?P<passed>{_N}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{_N}) failed"),
-    _runner("rspec", rf"^(?P<ran>{_N}) examples?, (?P<failures>{_N}) failures?(?:, (?P<skipped>{_N}) pending)?(?:, {_N} errors? .{{0,60}})?$"),
-    _runner("minitest", rf"^(?P<ran>{_N}) runs, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) skips$"),
-    _runner("test-unit", rf"^(?P<ran>{_N}) tests, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) pendings, (?P<left>{_N}) omissions, "),
-    _runner("phpunit passed", rf"^OK \((?P<passed>{_N}) tests?, "),
-    _runner("phpunit", rf"^Tests: (?P<ran>{_N}), Assertions: {_N}(?:, (?!Skipped|Incomplete)[A-Z][A-Za-z ]{{0,40}}: {_N}){{0,6}}(?:, Skipped: (?P<skipped>{_N}))?(?:, Incomplete: (?P<left>{_N}))?"),
-    _runner("phpunit without tests", r"^No tests executed!$"),
-    _runner("dotnet", rf"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N}), "),
-    _runner("dotnet summary", rf"^Test summary: total: {_N}, failed: (?P<failed>{_N}), succeeded: (?P<passed>{_N}), "),
-    _runner("dotnet without tests", r"^No test (?:is available in|matches the given) "),
-    _runner("ctest", rf"^\d+% tests passed, {_N} tests? failed out of (?P<ran>{_N})$"),
-    _runner("ctest skipped", r"^\s+\d+ - .{1,200} \((?P<not_run>Skipped|Disabled|Not Run)\)"),
-    _runner("ctest without tests", r"^No tests were found!!!$"),
-    _runner("maven", rf"^(?:\[\w+\] )?Tests run: (?P<ran>{_N}), Failures: {_N}, Errors: {_N}, Skipped: (?P<skipped>{_N})$"),
-    _runner("maven without tests", r"^(?:\[\w+\] )?No tests to run\.$"),
-    _runner("gradle", r"^\S.{0,300} > .{1,300} (?P<one>PASSED|FAILED)$"),
-    _runner("gradle without tests", r"^> Task \S{0,200}[tT]est\w* NO-SOURCE$"),
-    _runner("xctest", rf"^\s*Executed (?P<ran>{_N}) tests?, with (?:(?P<skipped>{_N}) tests? skipped and )?{_N} failures?", nested=True),
-    _runner("swift testing", rf"Test run with (?P<ran>{_N}) tests?(?: in {_N} suites?)? (?:passed|failed) after "),
-    _runner("mix", rf"^(?:(?P<passed>{_N}) (?:doctests?|propert(?:y|ies)), )?(?P<ran>{_N}) tests?, {_N} failures?(?:, {_N} invalid)?(?:, (?P<left>{_N}) excluded)?(?:, (?P<skipped>{_N}) skipped)?$"),
-    _runner("mix without tests", r"^There are no tests to run$"),
-    _runner("dart", rf"\+(?P<passed>{_N})(?: ~{_N})?(?: -(?P<failed>{_N}))?: (?:All tests passed!|Some tests failed\.|All tests skipped\.)"),
-    _runner("dart on GitHub", rf"^(?:🎉 |::error::)(?P<parts>{_N} tests? passed(?:, {_PART}){{0,3}})\.$"),
-    _runner("dart without tests", r"^No tests (?:ran\.|were found\.|match )"),
-    _runner("go", r"^--- (?P<one>PASS|FAIL): Test\S{0,300} \("),
-    _runner("go without tests", r"^(?:ok|\?) .{0,300}\[no (?:tests to run|test files)\]$"),
-    _runner("gotestsum", rf"^DONE (?:{_N} runs, )?(?P<ran>{_N}) tests?(?:, (?P<skipped>{_N}) skipped)?(?:, {_N} (?:failures?|errors?)){{0,2}} in "),
-    _runner("googletest passed", rf"^\[  PASSED  \] (?P<passed>{_N}) tests?\."),
-    _runner("googletest failed", rf"^\[  FAILED  \] (?P<failed>{_N}) tests?, listed below:$"),
-    _runner("catch2", rf"^All tests passed \({_N} assertions? in (?P<passed>{_N}) test cases?\)$"),
-    _runner("catch2 without tests", r"^No tests ran$"),
+    Runner("jest", rf"^Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}), {_N} total$"),
+    Runner("jest without tests", r"^No tests found, exiting with code 0$"),
+    Runner("vitest", rf"^ +Tests +(?P<parts>{_PART}(?: \| {_PART}){{0,6}}) \({_N}\)$"),
+    Runner("vitest without tests", r"^(?:No test files found, exiting with code 0| +Tests +no tests)$"),
+    Runner("pest", rf"^ +Tests: +(?P<parts>{_PART}(?:, {_PART}){{0,6}}) \({_N} assertions?\)$"),
+    Runner("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed; "),
+    Runner("nextest", rf"^ +Summary \[.{{0,20}}\] +(?:{_N}/)?(?P<ran>{_N}) tests? run: "),
+    Runner("mocha passed", rf"^ +(?P<passed>{_N}) passing \("),
+    Runner("mocha failed", rf"^ +(?P<failed>{_N}) failing$"),
+    Runner("playwright", rf"^ +(?P<passed>{_N}) passed \("),
+    Runner("node and tape passed", rf"^(?:#|ℹ) pass +(?P<passed>{_N})$"),
+    Runner("node and tape failed", rf"^(?:#|ℹ) fail +(?P<failed>{_N})$"),
+    Runner("tap", rf"^# \{{ total: {_N}, pass: (?P<passed>{_N})(?:, fail: (?P<failed>{_N}))?"),
+    Runner("tap asserts", rf"^Asserts: +(?P<passed>{_N}) passed +(?P<failed>{_N}) failed "),
+    Runner("tap without tests", r"^1\.\.0(?: #.{0,80})?$"),
+    Runner("prove", rf"^Files={_N}, Tests=(?P<ran>{_N}), "),
+    Runner("ava", rf"^ +(?P<parts>{_N} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
+    Runner("bun passed", rf"^ (?P<passed>{_N}) pass$"),
+    Runner("bun failed", rf"^ (?P<failed>{_N}) fail$"),
+    Runner("deno", rf"^(?:ok|FAILED) \| (?P<passed>{_N}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{_N}) failed"),
+    Runner("rspec", rf"^(?P<ran>{_N}) examples?, (?P<failures>{_N}) failures?(?:, (?P<skipped>{_N}) pending)?(?:, {_N} errors? .{{0,60}})?$"),
+    Runner("minitest", rf"^(?P<ran>{_N}) runs, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) skips$"),
+    Runner("test-unit", rf"^(?P<ran>{_N}) tests, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) pendings, (?P<left>{_N}) omissions, "),
+    Runner("phpunit passed", rf"^OK \((?P<passed>{_N}) tests?, "),
+    Runner("phpunit", rf"^Tests: (?P<ran>{_N}), Assertions: {_N}(?:, (?!Skipped|Incomplete)[A-Z][A-Za-z ]{{0,40}}: {_N}){{0,6}}(?:, Skipped: (?P<skipped>{_N}))?(?:, Incomplete: (?P<left>{_N}))?"),
+    Runner("phpunit without tests", r"^No tests executed!$"),
+    Runner("dotnet", rf"^(?:Passed|Failed|Skipped)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N}), "),
+    Runner("dotnet summary", rf"^Test summary: total: {_N}, failed: (?P<failed>{_N}), succeeded: (?P<passed>{_N}), "),
+    Runner("dotnet without tests", r"^No test (?:is available in|matches the given) "),
+    Runner("ctest", rf"^\d+% tests passed, {_N} tests? failed out of (?P<ran>{_N})$"),
+    Runner("ctest skipped", r"^\s+\d+ - .{1,200} \((?P<not_run>Skipped|Disabled|Not Run)\)"),
+    Runner("ctest without tests", r"^No tests were found!!!$"),
+    Runner("maven", rf"^(?:\[\w+\] )?Tests run: (?P<ran>{_N}), Failures: {_N}, Errors: {_N}, Skipped: (?P<skipped>{_N})$"),
+    Runner("maven without tests", r"^(?:\[\w+\] )?No tests to run\.$"),
+    Runner("gradle", r"^\S.{0,300} > .{1,300} (?P<one>PASSED|FAILED)$"),
+    Runner("gradle without tests", r"^> Task \S{0,200}[tT]est\w* NO-SOURCE$"),
+    Runner("xctest", rf"^\s*Executed (?P<ran>{_N}) tests?, with (?:(?P<skipped>{_N}) tests? skipped and )?{_N} failures?", nested=True),
+    Runner("swift testing", rf"Test run with (?P<ran>{_N}) tests?(?: in {_N} suites?)? (?:passed|failed) after "),
+    Runner("mix", rf"^(?:(?P<passed>{_N}) (?:doctests?|propert(?:y|ies)), )?(?P<ran>{_N}) tests?, {_N} failures?(?:, {_N} invalid)?(?:, (?P<left>{_N}) excluded)?(?:, (?P<skipped>{_N}) skipped)?$"),
+    Runner("mix without tests", r"^There are no tests to run$"),
+    Runner("dart", rf"\+(?P<passed>{_N})(?: ~{_N})?(?: -(?P<failed>{_N}))?: (?:All tests passed!|Some tests failed\.|All tests skipped\.)"),
+    Runner("dart on GitHub", rf"^(?:🎉 |::error::)(?P<parts>{_N} tests? passed(?:, {_PART}){{0,3}})\.$"),
+    Runner("dart without tests", r"^No tests (?:ran\.|were found\.|match )"),
+    Runner("go", r"^--- (?P<one>PASS|FAIL): Test\S{0,300} \("),
+    Runner("go without tests", r"^(?:ok|\?) .{0,300}\[no (?:tests to run|test files)\]$"),
+    Runner("gotestsum", rf"^DONE (?:{_N} runs, )?(?P<ran>{_N}) tests?(?:, (?P<skipped>{_N}) skipped)?(?:, {_N} (?:failures?|errors?)){{0,2}} in "),
+    Runner("googletest passed", rf"^\[  PASSED  \] (?P<passed>{_N}) tests?\."),
+    Runner("googletest failed", rf"^\[  FAILED  \] (?P<failed>{_N}) tests?, listed below:$"),
+    Runner("catch2", rf"^All tests passed \({_N} assertions? in (?P<passed>{_N}) test cases?\)$"),
+    Runner("catch2 without tests", r"^No tests ran$"),
 )  # fmt: skip
 _FAILURES = re.compile(r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failures?|failing)\b", re.IGNORECASE)
 
@@ -85,7 +88,9 @@ _FAILURES = re.compile(r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failure
 def printed_tests(output: str) -> int | None:
     """How many tests the closing lines say were run, skipped ones left out; None where none says."""
     plain = _COLOUR.sub("", output)
-    counts = [_counted(runner, found) for runner in RUNNERS if (found := [*runner.pattern.finditer(plain)])]
+    counts = [
+        _counted(runner, found) for runner in RUNNERS if (found := [*_pattern(runner.words).finditer(plain)])
+    ]
     python = _python(plain)
     if python is None:
         return max(0, sum(counts)) if counts else None

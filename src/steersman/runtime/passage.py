@@ -27,7 +27,7 @@ from steersman.runtime.call import Again, Call
 from steersman.runtime.isolation import not_isolated
 from steersman.runtime.live import Live
 from steersman.runtime.moves import Moves, untapeable
-from steersman.runtime.performers import PERFORMERS
+from steersman.runtime.performers import performer
 
 if TYPE_CHECKING:
     from steersman.runtime.drive import Driver
@@ -196,12 +196,12 @@ class Passage:
 
     async def _perform(self, item: Item) -> None:
         job = self.live.machine.jobs[item.job]
-        performer = self.world.performers.get(job.does) or PERFORMERS.get(job.does)
+        perform = self.world.performers.get(job.does) or performer(job.does)
         started = self.world.clock.ticks()
         try:
-            if performer is None:
+            if perform is None:
                 raise UserError(f"nothing here performs {job.does!r}")  # noqa: TRY301  told like any failure of the effect
-            result = await performer(self._call(item))
+            result = await perform(self._call(item))
         except Exception as error:
             result = error
         except asyncio.CancelledError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steersman.contracts.config import Config
 from steersman.kernel.build import Machine
@@ -16,7 +16,9 @@ from steersman.ports.journal import Journal
 from steersman.ports.ownership import Bell, Locks, Processes
 from steersman.ports.sandbox import Sandbox
 from steersman.ports.workspace import Workspace
-from steersman.runtime.planning import Planning
+
+if TYPE_CHECKING:
+    from steersman.runtime.planning import Planning
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class World:
     role_prompt: Callable[[str], str]  # what the project appends for a role
     artifacts: Artifacts
     chats: Chats | None = None  # conversations beside the runs
-    planning: Callable[[], Planning] | None = None  # what plans are made with
+    planning: "Callable[[], Planning] | None" = None  # what plans are made with
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
     forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
     sandbox: Callable[[Config], Sandbox] | None = None  # None: nothing is ever started here

@@ -1,43 +1,39 @@
-"""The effects every machine may use, each an async function from a call to facts.
+"""The effects that machines may use, each an async function from a call to facts, brought in when it is first needed.
 
 **Invariant:** a performer never chooses an event; what its facts mean is in the machine's namings.
 """
 
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 
 from steersman.runtime.call import Call, Performed
-from steersman.runtime.performers.agent import ask
-from steersman.runtime.performers.checks import baseline, check, recall
-from steersman.runtime.performers.delivery import deliver, revert
-from steersman.runtime.performers.tree import setup
 
 Performer = Callable[[Call], Awaitable[Performed]]
-
-
-def planned(does: str) -> Performer:
-    """One of the planner's effects, brought in when it is first asked for."""
-
-    async def perform(call: Call) -> Performed:
-        from steersman.runtime.performers.planning import PLANNED
-
-        return await PLANNED[does](call)
-
-    return perform
-
-
-PLANS = (
-    "precheck", "plan_context", "adjudicate", "draft_graph", "emit_questions", "weigh_answers", "finalize_graph",
-    "review_pack", "freeze",
-)  # fmt: skip
-PERFORMERS: dict[str, Performer] = {
-    **{does: planned(does) for does in PLANS},
-    "agent": ask,
-    "setup": setup,
-    "baseline": baseline,
-    "checks": check,
-    "recall": recall,
-    "deliver": deliver,
-    "revert": revert,
+WHERE = {
+    "agent": "agent:ask",
+    "setup": "tree:setup",
+    "baseline": "checks:baseline",
+    "checks": "checks:check",
+    "recall": "checks:recall",
+    "deliver": "delivery:deliver",
+    "revert": "delivery:revert",
+    "precheck": "planning:precheck",
+    "plan_context": "planning:context",
+    "adjudicate": "planning:adjudicate",
+    "draft_graph": "planning:draft",
+    "emit_questions": "planning:emit",
+    "weigh_answers": "planning:weigh",
+    "finalize_graph": "planning:finalize",
+    "review_pack": "planning:pack",
+    "freeze": "planning:freeze",
 }
 
-__all__ = ["PERFORMERS"]
+
+def performer(does: str) -> Performer | None:
+    """What does this, or None where nothing here can."""
+    module, _, name = WHERE.get(does, "").partition(":")
+    found: Performer | None = getattr(import_module(f"{__name__}.{module}"), name) if module else None
+    return found
+
+
+__all__ = ["Performer", "performer"]

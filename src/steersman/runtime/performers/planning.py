@@ -360,16 +360,3 @@ def _laid_down(t: Table, files: dict[str, bytes]) -> tuple[Problem, ...]:
     there = t.world.plans.read(place)
     there.pop(attest.ENVELOPE, None)
     return verify(there)
-
-
-PLANNED: dict[str, Callable[[Call], Awaitable[msgspec.Struct]]] = {
-    "precheck": precheck,
-    "plan_context": context,
-    "adjudicate": adjudicate,
-    "draft_graph": draft,
-    "emit_questions": emit,
-    "weigh_answers": weigh,
-    "finalize_graph": finalize,
-    "review_pack": pack,
-    "freeze": freeze,
-}
