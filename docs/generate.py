@@ -38,7 +38,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Every generated file, by its path below docs/reference."""
+    """Every generated file, by its path below docs/reference; one is not a page."""
     for name, m in sorted(machines().items()):
         yield f"machines/{name}.md", machine_page(m)
         yield f"machines/{name}.json", as_json(machine_json(m))
@@ -47,8 +47,17 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "cli.md", command_page()
     yield "commands.md", grammar_page(NOTICE)
     yield "registry.md", registry_page(registries(Path()).built_in().registry, NOTICE)
+    yield "../../src/steersman/machines/coordinator/registry/archive.json", registry_archive()
     yield "facts.md", facts_page(NOTICE)
     yield "plans.md", plans_page(NOTICE)
+
+
+def registry_archive() -> str:
+    """The built-in registry as one file; it is what commands read."""
+    from steersman.adapters.registry_files import written_by_hand
+    from steersman.judges.planning.archive import archived
+
+    return archived(written_by_hand().registry).decode()
 
 
 def machine_page(m: Machine) -> str:

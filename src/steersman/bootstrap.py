@@ -143,16 +143,22 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
 
 def _planning(project: "Path", state: "Path") -> Any:
     from steersman.adapters.anchor_key import AnchorKey
-    from steersman.adapters.plan_folder import FolderPlans
     from steersman.runtime.planning import Planning
 
     return Planning(
         registries=registries(project),
         scanner=scanner(project),
         memories=memories(project),
-        plans=FolderPlans(project / ".steersman" / "runs"),
+        plans=plans(project),
         sign=AnchorKey(state).signature,
     )
+
+
+def plans(project: "Path") -> Any:
+    """The folders in which frozen plans lie."""
+    from steersman.adapters.plan_folder import FolderPlans
+
+    return FolderPlans(project / ".steersman" / "runs")
 
 
 def signed_here(project: "Path") -> Any:

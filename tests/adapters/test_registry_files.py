@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from steersman.adapters import registry_files
-from steersman.adapters.registry_files import FileRegistries
+from steersman.adapters.registry_files import FileRegistries, written_by_hand
+from steersman.judges.planning.archive import archived
 from steersman.judges.planning.registry import differences
 
 COMMAND = """\
@@ -57,7 +58,10 @@ def test_built_in(registries):
     assert loaded.problems == ()
     assert {e.origin for e in loaded.registry.entries.values()} == {"built-in"}
     folders = files("steersman.machines.coordinator").joinpath("registry")
-    assert {f.name for f in folders.iterdir()} == {"agents", "commands", "rules", "workflows"}
+    assert {f.name for f in folders.iterdir()} == {"agents", "commands", "rules", "workflows", "archive.json"}
+    by_hand = written_by_hand()
+    assert by_hand.problems == ()
+    assert archived(by_hand.registry) == archived(loaded.registry)
 
 
 def test_without_an_overlay(registries, tmp_path):

@@ -10,9 +10,6 @@ import re
 import stat
 from typing import Any
 
-import yaml
-
-from steersman.adapters.plain_yaml import read_yaml
 from steersman.adapters.sealing import resealed
 from steersman.contracts.planning.documents import document_schema
 from steersman.errors import ContractError, UserError
@@ -64,8 +61,7 @@ class FileDocuments:
             import json
 
             return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-        told: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
-        return told
+        return _as_yaml(value)
 
     def write(self, path: str, text: str, *, new: bool) -> None:
         try:
@@ -76,9 +72,15 @@ class FileDocuments:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
 
 
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's
-        return True
+def _as_yaml(value: Any) -> str:
+    import yaml  # whoever has JSON needs none of it
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's
+            return True
+
+    told: str = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=10_000)
+    return told
 
 
 # ── bytes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,6 +135,8 @@ def _replace(path: str, data: bytes, *, new: bool) -> None:
 
 def _yaml(data: bytes, text: str, file: str, name: str) -> Written:
     try:
+        from steersman.adapters.plain_yaml import read_yaml
+
         found = read_yaml(data, file)
     except UserError as error:
         raise ContractError(f"{error}; write plain YAML, or JSON", (str(error),)) from None

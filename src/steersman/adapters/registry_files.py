@@ -14,10 +14,9 @@ from functools import cache
 from pathlib import Path
 
 import steersman
-from steersman.adapters.plain_yaml import read_yaml
 from steersman.contracts.planning.decisions import Problem
 from steersman.errors import UserError
-from steersman.judges.planning.archive import archived, unarchived
+from steersman.judges.planning.archive import archived, items_archived, unarchived
 from steersman.judges.planning.items import FOLDERS, Source, items_of
 from steersman.judges.planning.registry import Item, Origin, Registry
 from steersman.judges.planning.soundness import identity
@@ -77,16 +76,26 @@ class FileRegistries:
         return ()
 
 
+# importlib.resources costs more than the reading, and would import the machine with its package.
+_HERE = Path(steersman.__file__).parent / "machines" / "coordinator" / "registry"
+ARCHIVE = "archive.json"
+
+
 @cache
 def _built_in() -> Read:
-    # importlib.resources costs more than the reading, and would import the machine with its package.
-    top = Path(steersman.__file__).parent / "machines" / "coordinator" / "registry"
+    """From one generated file: reading all the YAML takes longer than planning does."""
+    return items_archived((_HERE / ARCHIVE).read_bytes()), ()
+
+
+def written_by_hand() -> Loaded:
+    """What comes with steersman as its YAML says it: the archive is generated from this."""
     found = [
         _read(file.read_bytes(), f"built-in {folder}/{file.name}", folder, "built-in")
         for folder in FOLDERS
-        for file in sorted((top / folder).iterdir())
+        for file in sorted((_HERE / folder).iterdir())
     ]
-    return _joined(found)
+    items, problems = _joined(found)
+    return Loaded(Registry(items), problems)
 
 
 class _Overlay:
@@ -173,6 +182,8 @@ def _bytes(fd: int, most: int) -> bytes | None:
 
 
 def _read(data: bytes, where: str, folder: str, origin: Origin) -> Read:
+    from steersman.adapters.plain_yaml import read_yaml  # a project without a registry of its own needs none
+
     try:
         document = read_yaml(data, where)
     except UserError as error:

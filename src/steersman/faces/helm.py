@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from steersman.ports.documents import Documents
     from steersman.ports.journal import Journal
     from steersman.ports.memory import Memories
+    from steersman.ports.plans import Plans
     from steersman.ports.registry import Registries
     from steersman.ports.scanner import Scanner
     from steersman.runtime.bridge import Bridge
@@ -90,6 +91,10 @@ class Helm(Protocol):
 
     def scanner(self, project: "Path") -> "Scanner":
         """What finds a project's facts."""
+        ...
+
+    def plans(self, project: "Path") -> "Plans":
+        """The folders in which frozen plans lie."""
         ...
 
     def signed_here(self, project: "Path") -> Callable[[bytes, str, bytes], bool]:

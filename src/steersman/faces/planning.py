@@ -57,9 +57,8 @@ def order_for(deck: Deck, written: "Written", policy: "Written", out: str) -> "O
     from steersman.judges.planning.red_lines import stricter_mode
     from steersman.runtime.start import Order
 
-    world = deck.helm.open_world(deck.project, journal=None)
     place = os.path.abspath(os.path.join(deck.start, out)) if out else ""
-    problem = world.planning().plans.problem(place) if place else None
+    problem = deck.helm.plans(deck.project).problem(place) if place else None
     if problem:
         raise UserError(problem)
     rules = policy.value if isinstance(policy.value, Mapping) else {}
@@ -91,7 +90,7 @@ def _title(value: Any) -> str:
 
 def files_of(deck: Deck, place: str) -> dict[str, bytes]:
     """The files of a frozen plan; raises where there is none."""
-    return deck.helm.open_world(deck.project, journal=None).planning().plans.read(place)
+    return deck.helm.plans(deck.project).read(place)
 
 
 def verified(deck: Deck, place: str) -> "tuple[tuple[Problem, ...], str]":

@@ -143,11 +143,15 @@ def _is_json(text: str) -> bool:
 
 def _redacted_json(text: str, known: tuple[str, ...], key: bytes) -> str:
     """Each string by itself, then what only their neighbourhood shows; the result can be read like the original."""
+    looked: dict[str, str] = {}  # names of fields come again and again
 
     def literal(match: re.Match[str]) -> str:
-        inside = msgspec.json.decode(match[0])
-        hidden = _redacted(inside, known, key)
-        return match[0] if hidden == inside else msgspec.json.encode(hidden).decode()
+        word = match[0]
+        if word not in looked:
+            inside = msgspec.json.decode(word)
+            hidden = _redacted(inside, known, key)
+            looked[word] = word if hidden == inside else msgspec.json.encode(hidden).decode()
+        return looked[word]
 
     inner = _LITERAL.sub(literal, text)
     outer = _redacted(inner, known, key)

@@ -114,7 +114,7 @@ def _given(deck: Deck, file: str, pack: Any) -> Any:
     from steersman.machines.coordinator.answers import problems
 
     written = deck.helm.documents().read(file, "answer_pack")
-    wrong = problems(pack, written.value)
+    wrong = problems(pack, written.value, written.lines)
     if wrong:
         _told(deck, wrong, file)
         raise UserError(f"{file} was not taken, the questions stay open: mend what is named above")

@@ -17,6 +17,7 @@ class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Kind
     origin: Origin
     content: dict[str, Any]
+    file: str = ""
 
 
 _read = msgspec.json.Decoder(tuple[_Kept, ...]).decode
@@ -25,19 +26,24 @@ _read = msgspec.json.Decoder(tuple[_Kept, ...]).decode
 def archived(registry: Registry) -> bytes:
     """Everything that holds, sorted by kind and id."""
     kept = (
-        {"kind": kind, "origin": item.origin, "content": item.content}
+        {"kind": kind, "origin": item.origin, "content": item.content, "file": item.file}
         for kind, items in sorted(registry.held.items())
         for item in items.values()
     )
     return canonical(list(kept))
 
 
+def items_archived(data: bytes) -> tuple[Item, ...]:
+    """What an archive holds. Raises msgspec.DecodeError."""
+    return tuple(
+        Item(msgspec.convert(one.content, KINDS[one.kind]), one.origin, one.file) for one in _read(data)
+    )
+
+
 def unarchived(data: bytes, digest: str) -> Registry | None:
     """The registry of this digest; None where the bytes are not of it."""
     try:
-        items = tuple(
-            Item(msgspec.convert(one.content, KINDS[one.kind]), one.origin, "kept") for one in _read(data)
-        )
+        items = items_archived(data)
     except (msgspec.DecodeError, RecursionError):
         return None
     registry = Registry(items)

@@ -225,9 +225,21 @@ def weigh(t: Table) -> facts.AnswerFacts:
     raw = _pack_given(t)
     problems = replies.problems(t.pack, raw)
     if problems:
-        return facts.AnswerFacts(problems=len(problems), problems_ref=t.keep(problems)[0])
+        missing = _missing(t.pack, raw)
+        return facts.AnswerFacts(
+            problems=len(problems) - missing, unanswered=missing, problems_ref=t.keep(problems)[0]
+        )
     given = msgspec.convert(raw, AnswerPack)
     return _weighed(t, replies.weigh(t.pack, given, t.decisions, t.policy, t.settled))
+
+
+def _missing(pack: QuestionPack, raw: Any) -> int:
+    """How many of the problems are questions that have to be answered and are not."""
+    try:
+        given = msgspec.convert(raw, AnswerPack)
+    except msgspec.ValidationError:
+        return 0
+    return len(replies.unanswered(pack, given.answers))
 
 
 def _pack_given(t: Table) -> Any:
