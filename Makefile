@@ -53,6 +53,7 @@ prove: $(STAMP)  ## the long proofs; figures are kept in proofs/
 
 bench: $(STAMP)  ## against peers, in an environment of their own; ratios are kept in bench/results/
 	bench/run
+	$(BIN)/python bench/planning.py
 
 docs: $(STAMP)   ## write the generated pages anew
 	$(BIN)/python -m docs.generate
