@@ -121,9 +121,12 @@ def mutiny(request, tmp_path_factory, template):
 
 
 def test_the_gate_still_waits_and_the_work_goes_on(mutiny):
-    """No attempt has answered anything; the second run ends as if nobody had tried, and both tapes are whole."""
-    assert mutiny.said.code == 0, mutiny.said
+    """No attempt has answered anything; the second run's work is done, and what it meddles with waits for a person; both
+    tapes are whole."""
+    assert mutiny.said.code == 3, mutiny.said
+    assert [g["job"] for g in mutiny.said.json()["gates"]] == ["evidence"]
     assert mutiny.open()
+    assert mutiny.project.call("approve", mutiny.run).code == 0
     assert mutiny.verified().code == 0
     assert mutiny.project.call("audit", "verify", mutiny.run).code == 0
 
