@@ -1,9 +1,13 @@
 """Whole plans from the command line on a real small repository (001; its flows, its failure branches, its red lines)."""
 
 import json
+from pathlib import Path
 
+import jsonschema_rs
 import pytest
 from plans import FILE, Plans
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "schemas"
 
 STRAIGHT = [
     "RECEIVED", "PRECHECKED", "CONTEXT_BUILT", "RULES_EVALUATED", "GRAPH_DRAFTED", "GRAPH_FINALIZED", "REVIEW_PACK_BUILT",
@@ -321,6 +325,57 @@ def test_no_memory_blocks(chandlery):
     done = plans.plan(plans.write(plans.intent(mode="full_auto")))
     assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "CONTEXT_BUILT")
     assert "memory add" in json.dumps(done.failure["recovery_suggestions"])
+
+
+# ── the tape ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fits(document, name):
+    """Whether a document is as its published schema says."""
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text())
+    given = {k: v for k, v in document.items() if k != "exit_code"}
+    return jsonschema_rs.is_valid(schema, given)
+
+
+@pytest.mark.parametrize("ends", ["DONE", "BLOCKED", "ABORTED"])
+def test_every_transition_is_in_both_forms(plans, ends):
+    """§Audit Requirements: from, to, trigger, guards, outputs, time and duration of every transition, also of a run that
+    failed; decisions with their rationale; both forms fit their schemas, and a red line is a critical line."""
+    value = plans.intent(mode="full_auto")
+    match ends:
+        case "BLOCKED":
+            value["budgets"]["max_files"] = 1
+        case "ABORTED":
+            plans.rule("rule_story_hard", "deny", "block")
+    done = plans.plan(plans.write(value))
+    assert done.state == ends
+    tape, entries = done.tape(), plans.project.call("audit", "tape", done.run, "--json").out.splitlines()
+    steps = [e for e in map(json.loads, entries) if e["kind"] in ("created", "transition")]
+    assert fits(tape, "coordinator-run-tape")
+    assert [(s["from_state"], s["to_state"], s["trigger"]) for s in tape["states"]] == [
+        (e.get("from") or "INIT", e["to"], e["event"]) for e in steps
+    ]
+    for recorded, step in zip(tape["states"], steps, strict=True):
+        assert {g["guard_name"] for g in recorded["guards_evaluated"]} == set(step.get("guards", {}))
+        assert recorded["timestamp"]
+        assert recorded["duration_ms"] >= 0
+    assert tape["rule_evaluations"]
+    assert {d["decision_type"] for d in tape["decisions"]} >= {
+        "policy_check",
+        "rule_adjudication",
+        "risk_assessment",
+        "model_routing",
+    }
+    assert all(d["rationale"] for d in tape["decisions"])
+    assert (tape["failure_info"] is None) == (ends == "DONE")
+    log = plans.project.call("audit", "tape", done.run, "--as", "auditlog", "--json").json()
+    assert fits(log, "audit-log")
+    assert len([e for e in log["entries"] if e["event_type"] == "state_transition"]) == len(steps)
+    assert len([e for e in log["entries"] if e["event_type"] == "red_line_check"]) == 5
+    assert any(e["critical"] for e in log["entries"]) == (ends == "ABORTED")
+    folder = plans.project.repo / ".steersman" / "runs" / done.run
+    assert fits(json.loads((folder / "run_summary.json").read_text()), "coordinator-run-summary")
+    assert (folder / "failure_pack.json").exists() == (ends != "DONE")
 
 
 # ── around it ───────────────────────────────────────────────────────────────────────────────────────────────────────
