@@ -11,6 +11,7 @@ from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.views import proof
 from steersman.views.moments import LABELS, amount, span, stamp
+from steersman.views.planning.outcome import outcome_lines
 from steersman.views.quotation import block, cell, inline
 from steersman.views.reviews import reviews, section
 from steersman.views.status import Status, Text, person
@@ -28,7 +29,7 @@ def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], tex
         *section(reviews(entries, text)),
         *_findings(shown),
         *proof.escalation(c, text),
-        *_evidence(shown),
+        *(_evidence(shown) if m.tree else _plan(s, text)),
         *proof.questions(c, text),
         *proof.base_tree(c, text),
         *_delivery(shown),
@@ -129,6 +130,11 @@ def _findings(s: Status) -> list[str]:
         *rows,
         "",
     ]
+
+
+def _plan(s: Snapshot, text: Text) -> list[str]:
+    """What a planning run has brought: nothing of it was executed, so that there is nothing to prove."""
+    return _quoted("Plan", "\n".join(outcome_lines(s, text)))
 
 
 def _evidence(s: Status) -> list[str]:

@@ -388,6 +388,17 @@ def test_a_goal_in_words_is_enough(plans):
     assert "PRECHECKED → CONTEXT_BUILT" in said.out
 
 
+def test_the_planner_is_not_given_tasks(plans):
+    """`run --as coordinator` is refused with the command to use; a plan's report says what was planned."""
+    said = plans.project.call("run", "Fix it", "--as", "coordinator")
+    assert said.code == 2
+    assert "steersman plan" in said.err
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    told = plans.project.call("report", done.run).out
+    assert "## Plan" in told
+    assert "## Evidence" not in told
+
+
 def test_what_cannot_be_planned_at_all_is_told_and_leaves_no_run(plans):
     """A file that is not there, garbage, an unknown policy, a place that is taken: one line, exit 2, no run."""
     name = plans.write(plans.intent(mode="full_auto"))

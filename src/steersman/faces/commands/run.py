@@ -50,16 +50,16 @@ def run(
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
     if not visible(task):
         raise UserError('a run needs a task: steersman run "what to do"')
+    from steersman.faces.outlook import machine_named, ready_alone, show_outlook
+
+    if not machine_named(deck, machine).tree:
+        raise UserError(f"{machine} plans and carries nothing out: use `{deck.me} plan`")
     config = deck.load_config().config
     options = {name: value for name, value in given.items() if value is not None}
     if dry:
-        from steersman.faces.outlook import show_outlook
-
         return show_outlook(deck, machine, config, options)
-    from steersman.faces.outlook import machine_named, ready_alone
     from steersman.runtime.start import Order
 
-    machine_named(deck, machine)
     order = Order(machine, task, deck.person, config, options)
     if unattended:
         ready_alone(deck, machine, config, options)
