@@ -1,5 +1,6 @@
 """The grammars of commands as a page: every set, program, option and operand, read from the tables that are executed."""
 
+import re
 from collections.abc import Iterator
 
 from steersman.judges.grammar import Grammar, Option, Value
@@ -33,6 +34,9 @@ _KINDS = (
 )
 
 
+_NUMBERED = re.compile(r"python3\.")
+
+
 def _grammar(g: Grammar) -> Iterator[str]:
     yield f"### {g.name}"
     yield g.about
@@ -43,7 +47,12 @@ def _grammar(g: Grammar) -> Iterator[str]:
 
 
 def _lines(g: Grammar) -> Iterator[str]:
-    yield "starts with " + " or ".join(f"`{' '.join(start)}`" for start in g.starts)
+    yield "starts with " + " or ".join(
+        f"`{' '.join(start)}`" for start in g.starts if not _NUMBERED.match(start[0])
+    )
+    numbered = [start[0] for start in g.starts if _NUMBERED.match(start[0])]
+    if numbered:
+        yield f"`{numbered[0]}` to `{numbered[-1]}` may stand for `python`"
     if g.inner:
         yield "then one of " + ", ".join(f"`{i.name}`" for i in g.inner) + ", as in its own table"
     for value in g.first:
@@ -54,6 +63,8 @@ def _lines(g: Grammar) -> Iterator[str]:
         yield "needs " + " or ".join(f"`{n}`" for n in g.needs)
     if g.clusters:
         yield "short options without a value may be joined: `-xv`"
+    if g.greedy:
+        yield "no operand directly behind " + " or ".join(f"`{n}`" for n in g.greedy)
     if g.tail is not None:
         yield "behind `--`: " + ", ".join(f"`{o.names[0]}`" for o in g.tail)
     yield {"tests": "proves tests, where they are counted", "check": "proves what its exit code says", "nothing": "proves nothing"}[g.proves]  # fmt: skip

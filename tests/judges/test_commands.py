@@ -53,7 +53,7 @@ REFUSED = [
     (("python", "-m", "http.server"), "add it under"),
     (("python", "-m", "unittest", "-x"), "add it under"),
     (("python", "-I", "-m", "unittest"), "add it under"),
-    (("python3.11", "-m", "pytest"), "add it under"),
+    (("python3.7", "-m", "pytest"), "add it under"),
     (("sh", "-c", "pytest"), "`sh` is not a program of the table"),
     (("rm", "-rf", "."), "add it under"),
     (("uv", "run", "pytest"), "it is in the set 'uv', which is off; add 'uv' to sets under [commands]"),

@@ -1,5 +1,6 @@
 """How an argv is held against a grammar: options, values, positions, launchers."""
 
+import msgspec
 import pytest
 
 from steersman.judges.grammar import Fitted, Grammar, Misfit, fit, fit_any
@@ -33,6 +34,9 @@ STRICT = Grammar(
     needs=("-a",),
     tail=flags("--loud"),
 )
+HUNGRY = Grammar(
+    name="hungry", set="x", about="", starts=(("hungry", "now"),), options=flags("--cov -q"), rest=PATH, greedy=("--cov",)
+)  # fmt: skip
 ALONE = Grammar(name="alone", set="x", about="", starts=(("alone",),))
 LAUNCHER = Grammar(
     name="go",
@@ -61,6 +65,8 @@ FITS = [
     (STRICT, "strict -a name path"),
     (STRICT, "strict --all name path -b"),
     (STRICT, "strict -a name path -- --loud"),
+    (HUNGRY, "hungry now --cov -q a"),
+    (HUNGRY, "hungry now a --cov"),
     (ALONE, "alone"),
     (LAUNCHER, "go alone"),
     (LAUNCHER, "go -f tool -q a"),
@@ -96,6 +102,8 @@ MISFITS = [
     (STRICT, "strict -ab name path", "is not an option"),
     (STRICT, "strict -a name path -- -b", "is not an option"),
     (STRICT, "strict -a name path -- --", "is not an option"),
+    (HUNGRY, "hungry now --cov a", "would be taken for the value of `--cov`"),
+    (HUNGRY, "hungry", "is not `hungry now`"),
     (ALONE, "alone x", "has no place"),
     (LAUNCHER, "go", "a command"),
     (LAUNCHER, "go -f", "a command"),
@@ -130,8 +138,19 @@ def test_a_launcher_proves_what_its_command_proves():
     assert (found.grammar.name, found.grammar.proves) == ("go", "tests")
 
 
+def test_first_words_that_are_known_are_told():
+    """A program with other words behind it than it may have: which may come; without grammars, none is known."""
+    assert fit_any(("hungry", "later"), (ALONE, HUNGRY)) == Misfit(
+        1, "after `hungry` has to come `now`, not `later`"
+    )
+    assert fit_any(("hungry",), (HUNGRY, HUNGRY)) == Misfit(1, "after `hungry` has to come `now`")
+    assert fit_any(("x",), ()) == Misfit(0, "`x` is not a program of the table")
+
+
 def test_the_misfit_that_came_furthest_is_told():
-    """Of several grammars the one with the longest start says what is wrong."""
+    """Of several grammars the one in which most words have a place says what is wrong."""
+    again = msgspec.structs.replace(STRICT, options=flags("-a -c"))
+    assert fit_any(("strict", "-c", "-z"), (STRICT, again)).at == 2
     assert "`-z` is not an option of `tool run`" in fit_any(("tool", "run", "-z"), (ALONE, TOOL)).reason
     assert fit_any(("x",), (ALONE, TOOL)) == Misfit(0, "`x` is not a program of the table")
     assert isinstance(fit_any(("alone",), (TOOL, ALONE)), Fitted)

@@ -27,9 +27,24 @@ pytest -k "login and not slow" -m "not (slow or net)"
 pytest 'tests/test_a.py::test_x[1-a b]'
 pytest -n auto --durations 10
 pytest -n4
+pytest -W error -W ignore::DeprecationWarning
+pytest -Werror
+pytest --pythonwarnings=default
+pytest -q -p no:cacheprovider -p no:randomly
+pytest --cov
+pytest --cov -q
+pytest tests --cov
+pytest --cov=src --cov=app/core --cov-branch --cov-report=term-missing tests
+pytest --cov=. --cov-report term
+pytest --no-cov tests/test_a.py
+pytest --log-level=DEBUG --randomly-seed=1
 pytest "tests/my folder/test_a.py"
 python -m pytest -q --no-header
 python3 -m pytest ./tests/
+python3.11 -m pytest -q
+python3.8 -m unittest tests.test_a
+python3.15 -m unittest discover
+python3.12 -m ruff check
 python -m unittest
 python3 -m unittest -v tests.test_a tests.test_b.Case.test_c
 python -m unittest tests/test_a.py
@@ -52,9 +67,22 @@ go test -timeout 1m30s ./...
 ruff check
 ruff check . --no-cache --output-format=concise
 ruff check src tests
+ruff check --statistics
+ruff format --check
+ruff format --check --diff src
+ruff format --diff .
+python -m ruff check src
+python -m ruff format --check
 mypy src
 mypy --strict .
+mypy -p app -p app.core
+python -m mypy src
+python3 -m mypy --strict --package=app
 npm test
+npm t
+npm t --silent
+npm test --workspaces
+npm run test -ws
 npm run test
 npm run lint
 npm run test:unit --silent
@@ -78,6 +106,10 @@ find src tests -type f -name '*.py' -not -path './.git/*' -maxdepth 3
 grep -rn word src
 grep -rnE --include='*.py' 'def (a|b)' .
 grep -A3 -i word README.md
+grep -n -e word README.md
+grep -rn -e one -e other src
+grep README.md -e word
+grep --regexp=word README.md
 grep -rn word .
 grep -rn password src
 grep -rn --include='*.json' word config
@@ -89,15 +121,29 @@ cat tests/test_secrets.py docs/passwords.md package.json .github/workflows/ci.ym
 cat config/settings.toml src/tokens.json
 find . -name .env
 rg -n 'fn main' src
+rg -e one -e other src
 rg -g '*.rs' -t rust -C 2 unsafe
 sed -n 10,20p src/app.py
 sed -n '/class/p' src/app.py
+sed -n '/def add/,/return/p' src/app.py
+sed -n '5,/end/p' src/app.py
+sed -n '/def add/,$p' src/app.py
+sed -n '/def add/,+5p' src/app.py
+sed '/one/,/other/d' src/app.py
 sed s/one/other/g notes.txt
 awk '{print $1, $NF}' data.txt
 awk -F, 'NR==1 {print $2}' data.csv
 awk -F: '/word/' data.txt
+awk NR==1 data.txt
+awk 'NR >= 2 && NR <= 5' data.txt
 awk 'END {print NR}' data.txt
 sort seed.txt
+ls
+ls -la src
+ls -1R src tests/
+ls --all
+wc -l src/app.py
+wc -lw README.md src/app.py
 sort -t, -k2,2n -u data.csv
 cat README.md src/app.py
 cat -n src/app.py
@@ -121,11 +167,15 @@ yarn run test
 bun test src/a.test.ts -t 'adds'
 bun run lint
 node --test
+node --test --test-name-pattern 'adds two'
+node --test --experimental-test-coverage
 node --test --test-name-pattern='adds two' 'tests/**/*.test.js'
 node --test --test-reporter=tap tests/a.test.js
 vitest run src/a.test.ts -t 'adds two'
 npx --no-install vitest run --reporter=verbose
+vitest run --coverage
 jest --ci --runInBand tests/a.test.js
+jest --coverage
 npx --no-install jest -t 'adds two'
 tsc --noEmit
 tsc -p packages/a/tsconfig.build.json --noEmit
@@ -135,18 +185,36 @@ eslint --ext .ts,.tsx 'src/**/*.ts'
 go vet ./...
 go build -o /dev/null ./...
 cargo check --all-targets
+cargo build
+cargo build --release --locked -p core
+cargo fmt --check
+cargo fmt --all --check
+cargo fmt -- --check
+cargo fmt --all -- --check
+cargo nextest run
+cargo nextest run --workspace --no-fail-fast my::test
 cargo clippy --workspace -- -D warnings
 ./gradlew test --offline --no-daemon
 gradle :app:test --tests com.example.CartTest
+./gradlew clean test
+./gradlew test --info
+./gradlew :app:clean :app:test -i
+gradle --no-daemon clean check test
 mvn test -q -B
 mvn -B verify -Dtest=CartTest#adds
+mvn clean test
+mvn -B clean verify -pl core
+./mvnw clean test -q
 ./mvnw test -pl core,app -am
 """.strip().splitlines()
 
 REFUSED = """
 pytest -p evil
 pytest -pevil
-pytest -p no:randomly
+pytest -p no:terminal
+pytest -p no:steersman_witness
+pytest -p no:python
+pytest -pno:xdist
 pytest -c evil.ini
 pytest --config-file=evil.ini
 pytest -o addopts=x
@@ -164,8 +232,17 @@ pytest --log-file=x
 pytest --debug
 pytest --debug=x
 pytest --pastebin=all
-pytest --cov=src
 pytest --cov-config=x
+pytest --cov=..
+pytest --cov=/etc
+pytest --cov=antigravity.x
+pytest --cov antigravity.x
+pytest --cov tests
+pytest --cov-report=html
+pytest --cov-report=xml:x
+pytest --cov-fail-under=0
+pytest --randomly-seed=last
+pytest --log-level=x
 pytest --pdb
 pytest --pdbcls=x:y
 pytest --trace
@@ -183,6 +260,9 @@ pytest --cache-show
 pytest --cache-clear
 pytest --lf
 pytest --last-failed
+pytest --lfnf=none
+pytest --doctest-modules
+pytest --doctest-glob=*
 pytest --sw
 pytest --deselect tests/a.py
 pytest --ignore=tests
@@ -190,6 +270,11 @@ pytest --ignore-glob=*
 pytest --noconftest
 pytest --continue-on-collection-errors
 pytest -W error::evil.Boom
+pytest -W error::Boom
+pytest -W error:text
+pytest -W ignore::evil.x:mod:1
+pytest -Werror::evil.Boom
+pytest --pythonwarnings=error::evil.Boom
 pytest --pythonwarnings=x
 pytest --runpytest=x
 pytest -n 1000
@@ -260,10 +345,26 @@ pytest deploy.py::main
 python -m unittest discover -s ..
 python -m unittest discover -t /
 python2 -m pytest
-python3.12 -m pytest
+python3.7 -m pytest
+python3.16 -m pytest
+python3. -m pytest
+python3.11 -c x
+python3.11 evil.py
+python -m ruff
+python -m ruff clean
+python -m ruff check --fix
+python -m ruff format
+python -m mypy -m os
 ruff
 ruff --version
 ruff format .
+ruff format
+ruff format -q src
+ruff format --check --config x
+ruff format --check --stdin-filename x
+ruff format --check ../x
+ruff check --diff
+ruff clean
 ruff check --fix
 ruff check --config x.toml
 ruff check --select E
@@ -281,6 +382,11 @@ ruff check --stdin-filename x
 mypy --version
 mypy -c x
 mypy -m os
+mypy -p os
+mypy -p json.tool
+mypy -p ../x
+mypy -p _x
+mypy -p
 mypy --config-file x
 mypy --cache-dir x
 mypy --junit-xml x
@@ -296,7 +402,6 @@ mypy --ignore-errors
 mypy --pdb
 mypy @args
 npm
-npm t
 npm install
 npm ci
 npm exec evil
@@ -315,9 +420,17 @@ npm test --if-present
 npm test --dry-run
 npm test --node-options=--require=./evil.js
 npm test -- x
+npm test -- -t adds
+npm t --if-present
+npm t -- x
+npm tst
+npm test --workspaces --if-present
 npm test x
 npx evil
 npx jest
+npx vitest run
+npx tsc --noEmit
+npx eslint .
 npx -y jest
 npx --yes jest
 npx --package=evil jest
@@ -389,8 +502,16 @@ go build -o=x ./...
 go build -buildmode=plugin ./...
 cargo
 cargo run
+cargo build --target-dir x
+cargo build --config x
+cargo build -- -x
+cargo nextest
+cargo nextest list
+cargo nextest run --no-tests=pass
+cargo nextest run --config-file x
+cargo nextest run --no-run
+cargo nextest archive
 cargo install x
-cargo build
 cargo +nightly test
 cargo --config x test
 cargo test --config x
@@ -408,6 +529,10 @@ cargo test -- --bench
 cargo clippy --fix
 cargo clippy --fix --allow-dirty
 cargo fmt
+cargo fmt --all
+cargo fmt -- x
+cargo fmt --check -- --config-path=x
+cargo fmt --check --manifest-path x
 make
 make install
 make test deploy
@@ -475,6 +600,12 @@ find -files0-from x
 find . -newer /etc/passwd
 find . -D exec
 grep -f x y
+grep -e x .env
+grep -e x -f y
+grep -e
+grep .env -e x
+grep -e x /etc/passwd
+grep -e -f y
 grep -fx y
 grep --file=x y
 grep -R x .
@@ -490,6 +621,8 @@ rg --pre=x y
 rg --pre-glob x y
 rg --hostname-bin=x y
 rg -f x y
+rg -e x .env
+rg -e x --pre y
 rg --file=x y
 rg --follow x
 rg -L x
@@ -515,6 +648,13 @@ sed 's,a,b,' y
 sed '1!G;h;$!d' y
 sed p /etc/passwd
 sed -n 1p
+sed -n '/a/,/b/e id' y
+sed -n '/a/,/b/w x' y
+sed -n '/a/,/b/' y
+sed '/a/r .env' y
+sed -n '/a/,/b/p;e' y
+sed -n '1,/a' y
+sed -n '/a\\/,/b/p' y
 awk 'BEGIN{system("id")}' x
 awk '{print > "x"}' y
 awk '{print | "sh"}' y
@@ -529,6 +669,12 @@ awk '{print}' /etc/passwd
 awk '{print}'
 awk -l x '{print}' y
 awk --source x y
+awk 'NR==1;system("id")' y
+awk 'NR=1' y
+awk 'NR==1 | "sh"' y
+awk 'NR > "x"' y
+awk END y
+awk 'NR==1'
 sort -o x y
 sort -ox y
 sort --output=x y
@@ -561,8 +707,19 @@ tail --retry x
 tail --pid=1 x
 less x
 more x
-ls
-wc x
+ls ..
+ls /
+ls ~
+ls .git
+ls -la .ssh
+ls --hyperlink
+ls -L x
+ls -Z
+wc
+wc -l
+wc --files0-from=x
+wc -l .env
+wc -l ../x
 tar cf x y
 perl -e x
 ruby -e x
@@ -577,7 +734,6 @@ node --test --test-reporter=./x.js
 node --test --test-reporter-destination=x
 node --test --inspect
 node --test --watch
-node --test --experimental-test-coverage
 node --test ../x
 node --test '**/*.js'
 node --test scripts/deploy.js
@@ -737,6 +893,11 @@ eslint ../x
 gradle
 gradle build
 gradle publish
+gradle clean
+gradle clean publish
+gradle test clean
+./gradlew clean clean
+./gradlew :app:clean
 ./gradlew
 ./gradlew test -I x
 ./gradlew test --init-script x
@@ -756,6 +917,10 @@ gradle publish
 gradlew test
 mvn
 mvn install
+mvn clean
+mvn clean install
+mvn test clean
+mvn clean test install
 mvn deploy
 mvn exec:java
 mvn test -f x
@@ -788,7 +953,8 @@ keys/id_ed25519 id_work server.pem SERVER.PEM a/b.key cert.p12 cert.pfx vault.kd
 kubeconfig.yaml prod.kubeconfig terraform.tfstate terraform.tfstate.backup prod.tfvars secrets.yml
 secrets.yaml secrets.toml .streamlit/secrets.toml k8s/secrets/db.yaml .secrets .secrets/x passwords.txt .token
 app.keystore debug.jks a.ovpn b.gpg wp-config.php local.settings.json pip.conf .env~ .env.swp Secrets.json
-apiKeys.json etc/passwd etc/shadow
+apiKeys.json token.txt api-token.json gcp-key.json .dev.vars .dev.vars.staging vault.yml .gradle/gradle.properties
+google-services.json GoogleService-Info.plist etc/passwd etc/shadow
 """
 GLOBS = """
 .env .env* .e* .* .??* *.env *.pem *.pe? *.key *.p12 *.kdbx id_* id_rsa* *_rsa *secret* *credential* credentials* s*.json
@@ -950,6 +1116,27 @@ def test_only_tests_are_on_without_being_asked_for():
         verdict = approve(line)
         assert isinstance(verdict, Blocked)
         assert "to sets under [commands]" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ruff clean", "after `ruff` has to come `check` or `format`, not `clean`"),
+        ("ruff format", "`ruff format` needs --check or --diff"),
+        ("cargo run", "after `cargo` has to come `test`, not `run`"),
+        ("python -m pip", "after `python -m` has to come `pytest` or `unittest` or `ruff` or `mypy`, not `pip`"),
+        ("python", "after `python` has to come `-m`;"),
+        ("npx jest", "after `npx` has to come `--no-install` or `--no`, not `jest`"),
+        ("./gradlew publish", "`publish` is not a task"),
+        ("git log", "after `git` has to come `status` or `diff`, not `log`"),
+        ("mvn clean test -X", "`-X` is not an option"),
+        ("grep -e x -f y", "`-f` is not an option"),
+        ("frob", "`frob` is not a program of the table"),
+    ],
+)  # fmt: skip
+def test_the_word_without_a_place_is_named(line, words):
+    """A program that is known is not said to be unknown: its next words are named, of a set that is off too."""
+    assert words in approve(line).reason
 
 
 def test_a_check_turns_its_launcher_on():

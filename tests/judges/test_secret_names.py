@@ -11,6 +11,8 @@ ORDINARY = """
 README.md src/app.py tests/test_secrets.py docs/credentials.md src/secrets/vault.py env.py environment.yml
 .envoy.yaml package.json tokens.json .gitignore .github/x.yml keyboard.txt monkey.json id_map.py secretary.txt
 public.crt . ./ src/ .cargo/config.toml .config/nextest.toml Dockerfile keys passkey.ts
+tokenizer.json special_tokens_map.json public-key.json keys.json key.py keymap.json gradle.properties android/gradle.properties
+config/database.yml appsettings.Production.json application-prod.yml session.json vault/index.yml vault.hcl
 """
 
 

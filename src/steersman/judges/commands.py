@@ -66,7 +66,8 @@ def approve(proposal: object, checks: Sequence[Argv] = (), commands: Commands = 
     if isinstance(off, Fitted):
         hint = f"it is in the set {off.grammar.set!r}, which is off; add {off.grammar.set!r} to sets under [commands]"
         return Blocked(f"not on the allow-list: {shown(words)}: {hint}, or {_NEXT}")
-    return Blocked(f"not on the allow-list: {shown(words)}: {found.reason}; {_NEXT}")
+    reason = off.reason if off.at > found.at else found.reason
+    return Blocked(f"not on the allow-list: {shown(words)}: {reason}; {_NEXT}")
 
 
 def command_problem(

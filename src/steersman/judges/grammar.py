@@ -97,6 +97,7 @@ class Grammar(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 40
     needs: tuple[str, ...] = ()  # at least one of these options
     clusters: bool = False  # -xv is -x -v
+    greedy: tuple[str, ...] = ()  # options that would take an operand behind them for their value
     tail: tuple[Option, ...] | None = None  # options behind a `--`; None: no `--`
     inner: tuple["Grammar", ...] = ()  # a launcher: one of these follows
     searching: Searching | None = None
@@ -120,9 +121,9 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 class Misfit(msgspec.Struct, frozen=True):
-    """It does not: how many words were the grammar's own, and what is wrong after them."""
+    """It does not: how many words were in their place, and what is wrong after them."""
 
-    started: int
+    at: int
     reason: str
 
 
@@ -135,26 +136,43 @@ def fit(argv: Argv, grammar: Grammar) -> Fitted | Misfit:
     reason = reading.read()
     if reason is None and reading.inside is not None:
         return _inner(reading.inside, grammar, len(argv) - len(reading.inside))
-    return Misfit(len(start), reason) if reason else Fitted(grammar, reading.reach())
+    return Misfit(len(start) + reading.at, reason) if reason else Fitted(grammar, reading.reach())
 
 
 def fit_any(argv: Argv, grammars: Sequence[Grammar]) -> Fitted | Misfit:
     """The first grammar that fits, or the misfit that came furthest."""
-    best = Misfit(0, f"`{shown(argv[:1])}` is not a program of the table")
+    best: Misfit | None = None
     for grammar in grammars:
         found = fit(argv, grammar)
         if isinstance(found, Fitted):
             return found
-        if found.started > best.started:
+        if found.at > (best.at if best else 0):
             best = found
-    return best
+    return best or _unstarted(argv, [start for grammar in grammars for start in grammar.starts])
+
+
+def _unstarted(argv: Argv, starts: Sequence[Argv]) -> Misfit:
+    """A program of no table; or one with other first words than it may have, which are then named."""
+    known = max((_shared(argv, start) for start in starts), default=0)
+    if not known:
+        return Misfit(0, f"`{shown(argv[:1])}` is not a program of the table")
+    words = dict.fromkeys(f"`{start[known]}`" for start in starts if start[:known] == argv[:known])
+    given = f", not `{shown(argv[known : known + 1])}`" if argv[known:] else ""
+    return Misfit(known, f"after `{shown(argv[:known])}` has to come {' or '.join(words)}{given}")
+
+
+def _shared(argv: Argv, start: Argv) -> int:
+    """How many first words are the same."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(argv, start, strict=False)) if a != b), min(len(argv), len(start))
+    )
 
 
 def _inner(argv: Argv, grammar: Grammar, before: int) -> Fitted | Misfit:
     found = fit_any(argv, grammar.inner)
     if isinstance(found, Fitted):
         return Fitted(msgspec.structs.replace(grammar, proves=found.grammar.proves), found.reach)
-    return Misfit(before + found.started, found.reason)
+    return Misfit(before + found.at, found.reason)
 
 
 class _Reading:
@@ -163,6 +181,7 @@ class _Reading:
     def __init__(self, grammar: Grammar, start: Argv, words: Argv) -> None:
         self.grammar, self.start, self.words = grammar, start, words
         self.inside: Argv | None = None
+        self.at = 0  # the word that is looked at
         self._operands: list[str] = []
         self._seen: Counter[str] = Counter()
         self._values: list[tuple[str, Value, str]] = []  # an option's first name, or nothing for an operand
@@ -172,6 +191,7 @@ class _Reading:
         options = self.grammar.options
         left = iter(enumerate(self.words))
         for number, word in left:
+            self.at = number
             if word == "--" and self.grammar.tail is not None and options is not self.grammar.tail:
                 options = self.grammar.tail
                 trouble = None
@@ -180,10 +200,13 @@ class _Reading:
             elif self.grammar.inner:
                 self.inside = self.words[number:]
                 return None
+            elif number and self.words[number - 1] in self.grammar.greedy:
+                trouble = f"`{shown((word,))}` would be taken for the value of `{self.words[number - 1]}`"
             else:
                 trouble = self._operand(word)
             if trouble is not None:
                 return trouble
+        self.at = len(self.words)
         return self._missing()
 
     def _option(self, word: str, options: tuple[Option, ...], left: Iterator[tuple[int, str]]) -> str | None:

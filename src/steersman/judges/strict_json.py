@@ -17,7 +17,7 @@ MAX_MEMBERS = 2_000
 LARGEST = 2**53 - 1
 
 _BLANK = " \t\r\n"
-_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```(?ia:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 # Strings are stepped over whole; a quote left over has no end, which the decoder will say.
 _MARKS = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|["{}\[\],]', re.DOTALL)
 

@@ -16,7 +16,7 @@ from steersman.judges.grammars.reading import READING
 # name of a set → what it is for; the first is on without being asked for
 SETS = {
     "tests": "The usual test and check commands, each with a fixed list of options. On by default.",
-    "read": "Looking at files of the tree: find, grep, rg, sed, awk, sort, cat, head, tail.",
+    "read": "Looking at files of the tree: find, ls, grep, rg, sed, awk, sort, wc, cat, head, tail.",
     "uv": "`uv run` in front of a Python command; it may install what the lock file names.",
     "poetry": "`poetry run` in front of a Python command.",
     "hatch": "`hatch run` in front of a Python command, or a script of the project; `hatch test`.",
@@ -25,14 +25,14 @@ SETS = {
     "yarn": "`yarn test`, `yarn run SCRIPT`; yarn loads plugins that .yarnrc.yml names.",
     "bun": "`bun test`, `bun run SCRIPT`.",
     "node": "`node --test`.",
-    "vitest": "`vitest run`, also through `npx --no-install`.",
+    "vitest": "`vitest run`, also through `npx --no-install`: without that npx downloads what it does not find.",
     "jest": "`jest`, also through `npx --no-install`.",
     "tsc": "`tsc --noEmit`, also through `npx --no-install`.",
     "eslint": "`eslint`, also through `npx --no-install`.",
     "go": "`go vet`, `go build`.",
-    "cargo": "`cargo check`, `cargo clippy`.",
-    "gradle": "`gradle` and `./gradlew` with the tasks test and check.",
-    "maven": "`mvn` and `./mvnw` with the phases test and verify.",
+    "cargo": "`cargo check`, `cargo build`, `cargo clippy`, `cargo fmt --check`, `cargo nextest run`.",
+    "gradle": "`gradle` and `./gradlew` with the tasks test and check, also after clean.",
+    "maven": "`mvn` and `./mvnw` with the phases test and verify, also after clean.",
 }
 
 

@@ -4,6 +4,8 @@
 
 import re
 
+import msgspec
+
 from steersman.judges.grammar import Grammar, Option, Value
 from steersman.judges.grammars.values import TEXT, WORD, WORDS, flags, number, one_of, takes
 
@@ -96,6 +98,32 @@ _RUST = (
         proves="check",
     ),
     Grammar(
+        name="cargo build",
+        set="cargo",
+        about="Whether it builds.",
+        starts=(("cargo", "build"),),
+        options=_CARGO,
+        proves="check",
+    ),
+    Grammar(
+        name="cargo fmt --check",
+        set="cargo",
+        about="Whether it is formatted; nothing is written.",
+        starts=(("cargo", "fmt"),),
+        options=(*flags("--check --all -q/--quiet"), takes("-p/--package", WORD, often=10)),
+        needs=("--check",),
+        tail=flags("--check"),
+        proves="check",
+    ),
+    Grammar(
+        name="cargo nextest run",
+        set="cargo",
+        about="The crate's tests, or those with a name in them.",
+        starts=(("cargo", "nextest", "run"),),
+        options=(*_CARGO, *flags("--no-fail-fast --no-capture/--nocapture")),
+        rest=WORD,
+    ),
+    Grammar(
         name="cargo clippy",
         set="cargo",
         about="Lints; nothing is fixed.",
@@ -106,11 +134,23 @@ _RUST = (
     ),
 )
 _MODULE = r"(?::?[\w-]+:)*"
+_CLEAN = Value(name="clean", meaning="the task clean", pattern=rf"{_MODULE}clean")
 
 
 def builds(targets: tuple[str, ...]) -> tuple[Grammar, ...]:
     """The grammars of this page; make, gradle and maven take the project's own targets too."""
-    return (*_GO, *_RUST, _make(targets), _gradle(targets), _maven(targets))
+    return (
+        *_GO,
+        *_RUST,
+        _make(targets),
+        *_cleaned(_gradle(targets), _CLEAN),
+        *_cleaned(_maven(targets), one_of("clean")),
+    )
+
+
+def _cleaned(build: Grammar, clean: Value) -> tuple[Grammar, Grammar]:
+    """A build, and the same after what was built before has been removed."""
+    return build, msgspec.structs.replace(build, name=f"{build.name} clean", first=(clean, *build.first))
 
 
 def _make(targets: tuple[str, ...]) -> Grammar:
@@ -140,7 +180,7 @@ def _gradle(targets: tuple[str, ...]) -> Grammar:
         about="The tasks test and check, of the whole build or a part, and those that the project names.",
         starts=(("./gradlew",), ("gradle",)),
         options=(
-            *flags("--offline --no-daemon -q/--quiet --stacktrace --continue --no-build-cache"),
+            *flags("--offline --no-daemon -q/--quiet -i/--info --stacktrace --continue --no-build-cache"),
             takes("--console", one_of("plain"), "="),
             takes("--tests", Value(name="NAME", meaning="a test's name, also with *", pattern=r"[\w*][\w.*$]{0,199}"), " ", often=10),
         ),

@@ -9,20 +9,20 @@ from steersman.judges.grammars.values import GLOBS, PATH, TEST_GLOBS, TEXT, flag
 _SILENT = flags("-s/--silent")
 _TITLE = takes("-t/--testNamePattern", TEXT)
 _NODE: tuple[Option, ...] = (
-    *flags("--test-only --test-force-exit"),
-    takes("--test-name-pattern", TEXT, "=", often=5),
+    *flags("--test-only --test-force-exit --experimental-test-coverage"),
+    takes("--test-name-pattern", TEXT, often=5),
     takes("--test-concurrency", number(1, 16), "="),
     takes("--test-timeout", number(1, 3_600_000), "="),
     takes("--test-reporter", one_of("spec", "tap", "dot"), "="),
 )
 _VITEST: tuple[Option, ...] = (
-    *flags("--no-color --silent"),
+    *flags("--no-color --silent --coverage"),
     _TITLE,
     takes("--bail", number(1, 1000), "="),
     takes("--reporter", one_of("default", "verbose", "dot", "json", "tap", "tap-flat"), "="),
 )
 _JEST: tuple[Option, ...] = (
-    *flags("--ci -i/--runInBand --verbose --silent --bail --no-color"),
+    *flags("--ci -i/--runInBand --verbose --silent --bail --no-color --coverage"),
     _TITLE,
     takes("-w/--maxWorkers", number(1, 16), "="),
 )
@@ -97,9 +97,8 @@ _RUNNERS = (
 
 def javascript(scripts: tuple[str, ...]) -> tuple[Grammar, ...]:
     """The grammars of this page; `run` takes `test` and the project's own scripts."""
-    managers = [
-        _manager(name, "tests" if name == "npm" else name, scripts) for name in ("npm", "pnpm", "yarn")
-    ]
+    npm = _manager("npm", "tests", scripts, words=("test", "t"), options=flags("-ws/--workspaces"))
+    managers = [npm, *(_manager(name, name, scripts) for name in ("pnpm", "yarn"))]
     bun = Grammar(
         name="bun run",
         set="bun",
@@ -110,20 +109,27 @@ def javascript(scripts: tuple[str, ...]) -> tuple[Grammar, ...]:
     return (*(g for pair in managers for g in pair), bun, *_RUNNERS)
 
 
-def _manager(name: str, belongs: str, scripts: tuple[str, ...]) -> tuple[Grammar, Grammar]:
+def _manager(
+    name: str,
+    belongs: str,
+    scripts: tuple[str, ...],
+    *,
+    words: tuple[str, ...] = ("test",),
+    options: tuple[Option, ...] = (),
+) -> tuple[Grammar, Grammar]:
     test = Grammar(
         name=f"{name} test",
         set=belongs,
         about="The script `test` of package.json.",
-        starts=((name, "test"),),
-        options=_SILENT,
+        starts=tuple((name, word) for word in words),
+        options=(*_SILENT, *options),
     )
     run = Grammar(
         name=f"{name} run",
         set=belongs,
         about="A script of package.json by its name.",
         starts=((name, "run"),),
-        options=_SILENT,
+        options=(*_SILENT, *options),
         first=(one_of("test", *scripts),),
     )
     return test, run

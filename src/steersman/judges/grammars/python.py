@@ -1,9 +1,11 @@
-"""Python: pytest, unittest, ruff and mypy, and what starts them. Left out of pytest, for instance: `-p`, `-c`, `-o`,
-`-W`, `--rootdir`, `--basetemp`, `--pyargs` (they load, move or delete), `--junitxml`, `--log-file` (they write),
-`--pdb`, `--trace` (they wait), `--co`, `--deselect`, `--ignore`, `--lf` (they run less than they seem to)."""
+"""Python: pytest, unittest, ruff and mypy, and what starts them. Left out of pytest, for instance: `-c`, `-o`,
+`--rootdir`, `--basetemp`, `--pyargs`, `-p` of a plugin to load, `-W` with a category to import (they load, move or
+delete), `--doctest-modules` (it runs every module), `--junitxml`, `--log-file` (they write), `--pdb`, `--trace` (they
+wait), `--co`, `--deselect`, `--ignore` (they run less than they seem to), `--lf` (a cache, not its words, says what)."""
 
+from steersman.contracts.commands import Argv
 from steersman.judges.grammar import Grammar, Option, Value
-from steersman.judges.grammars.python_modules import FOLDER, MODULE, TEST_FILES
+from steersman.judges.grammars.python_modules import FOLDER, MODULE, PACKAGE, TEST_FILES
 from steersman.judges.grammars.values import (
     EXPRESSION,
     NODE,
@@ -15,7 +17,26 @@ from steersman.judges.grammars.values import (
     takes,
 )
 
-_PYTHONS = ("python", "python3")
+_PYTHONS = ("python", "python3", *(f"python3.{minor}" for minor in range(8, 16)))
+_WARNING = Value(
+    name="FILTER",
+    meaning="what becomes of warnings, such as error or error::DeprecationWarning; a category of Python's own",
+    pattern=r"(?:error|ignore|default|always|once|module)(?:::(?:(?:Pending)?Deprecation|User|Runtime|Syntax|Future|Import|Unicode|Bytes|Resource|Encoding)?Warning)?",
+)
+# A name with a dot is imported to be found; one without is a folder or a module's name, and only looked up.
+_COVERED = Value(
+    name="SOURCE",
+    meaning="a folder or a package of the tree, without dots",
+    pattern=r"\.|(?:\w[\w-]*+/)*+\w[\w-]*+/?",
+    path=r"(.+)",
+)
+# The report of the tests themselves, and what decides whether one has failed, stay on.
+_UNPLUGGED = one_of(
+    *(
+        f"no:{name}"
+        for name in ("cacheprovider", "faulthandler", "randomly", "random_order", "sugar", "xdist")
+    )
+)
 _PYTEST: tuple[Option, ...] = (
     *flags("-q/--quiet -v/--verbose", often=3),
     *flags("-x/--exitfirst -s -l/--showlocals --ff/--failed-first --strict-markers --strict-config --no-header"),
@@ -31,26 +52,40 @@ _PYTEST: tuple[Option, ...] = (
     takes("--show-capture", one_of("no", "stdout", "stderr", "log", "all")),
     takes("--durations", number(0, 1000)),
     takes("--timeout", number(1, 3600)),
+    takes("--log-level", one_of("DEBUG", "INFO", "WARNING", "ERROR")),
+    takes("--randomly-seed", number(0, 9_999_999)),
+    takes("-W/--pythonwarnings", _WARNING, "=", " ", "", often=5),
+    takes("-p", _UNPLUGGED, " ", often=5),
+    *flags("--cov --no-cov --cov-branch"),
+    takes("--cov", _COVERED, "=", often=5),
+    takes("--cov-report", one_of("term", "term-missing", "term:skip-covered", "term-missing:skip-covered"), often=2),
 )  # fmt: skip
 _UNITTEST: tuple[Option, ...] = (
     *flags("-v/--verbose -q/--quiet -f/--failfast -b/--buffer --locals"),
     takes("-k", EXPRESSION, " ", often=5),
 )
 
+
+def _module(*words: str) -> tuple[Argv, ...]:
+    """Through Python, whichever."""
+    return tuple((python, "-m", *words) for python in _PYTHONS)
+
+
 PYTEST = Grammar(
     name="pytest",
     set="tests",
     about="pytest on the tree, a file, or single tests.",
-    starts=(("pytest",), *((py, "-m", "pytest") for py in _PYTHONS)),
+    starts=(("pytest",), *_module("pytest")),
     options=_PYTEST,
     clusters=True,
+    greedy=("--cov",),
     rest=NODE,
 )
 DISCOVER = Grammar(
     name="unittest discover",
     set="tests",
     about="unittest, looking for tests in a folder.",
-    starts=tuple((py, "-m", "unittest", "discover") for py in _PYTHONS),
+    starts=_module("unittest", "discover"),
     options=(
         *_UNITTEST,
         takes("-s/--start-directory", FOLDER),
@@ -64,7 +99,7 @@ UNITTEST = Grammar(
     name="unittest",
     set="tests",
     about="unittest, everything or tests by name.",
-    starts=tuple((py, "-m", "unittest") for py in _PYTHONS),
+    starts=_module("unittest"),
     options=_UNITTEST,
     rest=MODULE,
 )
@@ -72,25 +107,38 @@ RUFF = Grammar(
     name="ruff check",
     set="tests",
     about="ruff's rules as the project has them; nothing is fixed.",
-    starts=(("ruff", "check"),),
+    starts=(("ruff", "check"), *_module("ruff", "check")),
     options=(
-        *flags("-q/--quiet --no-fix --no-cache"),
+        *flags("-q/--quiet --no-fix --no-cache --statistics"),
         takes("--output-format", one_of("concise", "full", "grouped", "json", "github")),
     ),
     rest=PATH,
+    proves="check",
+)
+RUFF_FORMAT = Grammar(
+    name="ruff format --check",
+    set="tests",
+    about="Whether it is formatted; nothing is written.",
+    starts=(("ruff", "format"), *_module("ruff", "format")),
+    options=flags("--check --diff -q/--quiet --no-cache"),
+    rest=PATH,
+    needs=("--check", "--diff"),
     proves="check",
 )
 MYPY = Grammar(
     name="mypy",
     set="tests",
     about="Types, with the project's own settings.",
-    starts=(("mypy",),),
-    options=flags("--strict --pretty --no-incremental --show-error-codes --show-error-context --no-color-output"),
+    starts=(("mypy",), *_module("mypy")),
+    options=(
+        *flags("--strict --pretty --no-incremental --show-error-codes --show-error-context --no-color-output"),
+        takes("-p/--package", PACKAGE, often=10),
+    ),
     rest=PATH,
     proves="check",
 )  # fmt: skip
 
-_COMMANDS = (PYTEST, DISCOVER, UNITTEST, RUFF, MYPY)
+_COMMANDS = (PYTEST, DISCOVER, UNITTEST, RUFF, RUFF_FORMAT, MYPY)
 _UV = Grammar(
     name="uv run",
     set="uv",

@@ -39,6 +39,13 @@ MODULE = Value(
     there=True,
     opens="loaded",
 )
+PACKAGE = Value(
+    name="PACKAGE",
+    meaning="a package that lies at the top of the tree and is none of Python's own",
+    pattern=rf"(?!(?:{_OWN})(?:\.|\Z)){_PART}(?:\.\w++)*+",
+    path=r"([^.]+)",
+    there=True,
+)
 FOLDER = Value(
     name="FOLDER",
     meaning="a folder inside the tree whose name is no module of Python's own",

@@ -2,6 +2,8 @@
 `-fprint`, `-L`; `-f`, `-P`, `-R`; `--pre`, `--follow`; `-i`, and sed's `e`, `w`, `r`; every awk program but the plainest;
 `-o`, `-T`, `--compress-program`; `-F` of tail; git's `-c`, `-C`, `--output`, `--ext-diff`, `--textconv`, `--no-index`."""
 
+import msgspec
+
 from steersman.judges.grammar import Grammar, Option, Searching, Value
 from steersman.judges.grammars.values import (
     ASKED,
@@ -20,17 +22,18 @@ _REVISION = Value(
     name="REVISION", meaning="HEAD, HEAD~N or a commit's name", pattern=r"HEAD(?:~[0-9]{1,4}|\^)?|[0-9a-f]{7,64}"
 )  # fmt: skip
 _AMOUNT = Value(name="N", meaning="a number up to 999999", pattern=r"\+?[0-9]{1,6}")
+_LINE = r"(?:[0-9]+|\$|/[^/\\\n]+/)"
 _SED = Value(
     name="SCRIPT",
-    meaning="`1,9p`, `$p`, `/word/p`, or `s/one/other/g`",
-    pattern=r"(?:[0-9]+(?:,(?:[0-9]+|\$))?|\$)[pd]|/[^/\\\n]+/[pd]|s/[^/\\\n]+/[^/\\&\n]*/[gpI0-9]{0,3}",
+    meaning="`1,9p`, `$p`, `/word/p`, `/one/,/other/p`, or `s/one/other/g`",
+    pattern=rf"{_LINE}(?:,(?:{_LINE}|\+[0-9]+))?[pd]|s/[^/\\\n]+/[^/\\&\n]*/[gpI0-9]{{0,3}}",
 )
 _FIELD = r"(?:\$(?:[0-9]{1,3}|NF)|NR|NF|\"[^\"\\]{0,20}\")"
+_WHERE = r"(?:/[^/\\]+/|NR ?[=!]= ?[0-9]+|NR ?[<>]=? ?[0-9]+(?: ?&& ?NR ?[<>]=? ?[0-9]+)?)"
 _AWK = Value(
     name="PROGRAM",
-    meaning="`{print $1, $2}`, with `/word/`, `NR==1` or END in front",
-    pattern=rf"(?:/[^/\\]+/|NR ?[=<>!]=? ?[0-9]+(?: ?&& ?NR ?[<>]=? ?[0-9]+)?|END)? ?"
-    rf"\{{ ?print(?: {_FIELD}(?:,? ?{_FIELD}){{0,20}})? ?\}}|/[^/\\]+/",
+    meaning="`/word/` or `NR==1`, or `{print $1, $2}` with one of these or END in front",
+    pattern=rf"(?:{_WHERE}|END)? ?\{{ ?print(?: {_FIELD}(?:,? ?{_FIELD}){{0,20}})? ?\}}|{_WHERE}",
 )
 _SEPARATOR = Value(name="CHAR", meaning="one character between fields", pattern=r"[,:;|=/ _#%]|\\t")
 _GREP: tuple[Option, ...] = (
@@ -62,6 +65,9 @@ _FIND: tuple[Option, ...] = (
     takes("-size", Value(name="SIZE", meaning="a size such as +10k", pattern=r"[+-]?[0-9]{1,9}[bckwMG]?"), " "),
     takes("-mtime", Value(name="DAYS", meaning="a number of days such as -1", pattern=r"[+-]?[0-9]{1,5}"), " "),
     *flags("-empty -print -o -not -a", often=10),
+)  # fmt: skip
+_LS: tuple[Option, ...] = (
+    *flags("-l -1 -a/--all -A/--almost-all -h/--human-readable -R/--recursive -r/--reverse -t -S -F/--classify -d/--directory"),
 )  # fmt: skip
 _SORT: tuple[Option, ...] = (
     *flags("-n/--numeric-sort -r/--reverse -u/--unique -f/--ignore-case -h/--human-numeric-sort -V/--version-sort"),
@@ -102,6 +108,18 @@ def _tool(
     )
 
 
+def _by_option(search: Grammar) -> Grammar:
+    """The same program with what it looks for behind `-e`: then every operand is a file."""
+    wanted = takes("-e/--regexp", TEXT, often=10)
+    return msgspec.structs.replace(
+        search, name=f"{search.name} -e", options=(wanted, *search.options), first=(), needs=("-e",)
+    )
+
+
+_SEARCHES = (
+    _tool("grep", "Lines that match.", _GREP, TEXT, least=0, searching=_RECURSIVE),
+    _tool("rg", "Lines that match.", _RIPGREP, TEXT, least=0, searching=_ALWAYS),
+)
 READING: tuple[Grammar, ...] = (
     Grammar(
         name="git status",
@@ -127,11 +145,15 @@ READING: tuple[Grammar, ...] = (
         proves="nothing",
     ),
     _tool("find", "Names of files.", _FIND, rest=PATH, least=0, clusters=False),
-    _tool("grep", "Lines that match.", _GREP, TEXT, least=0, searching=_RECURSIVE),
-    _tool("rg", "Lines that match.", _RIPGREP, TEXT, least=0, searching=_ALWAYS),
+    _tool("ls", "Names in folders.", _LS, rest=PATH, least=0),
+    _SEARCHES[0],
+    _by_option(_SEARCHES[0]),
+    _SEARCHES[1],
+    _by_option(_SEARCHES[1]),
     _tool("sed", "Some lines, or lines with a word replaced, on the screen.", flags("-n/--quiet -E/--regexp-extended"), _SED),
     _tool("awk", "Some fields of some lines.", (takes("-F", _SEPARATOR, " ", ""),), _AWK, clusters=False),
     _tool("sort", "Lines in order.", _SORT),
+    _tool("wc", "How many lines, words, bytes.", flags("-l/--lines -w/--words -c/--bytes -m/--chars -L/--max-line-length")),
     _tool("cat", "Whole files.", flags("-n/--number -b/--number-nonblank -s/--squeeze-blank -A/--show-all")),
     _tool("head", "The first lines.", _ENDS, clusters=False),
     _tool("tail", "The last lines.", _ENDS, clusters=False),
