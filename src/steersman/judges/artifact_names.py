@@ -1,5 +1,7 @@
 """Names that an agent may give to a file of its run: short, relative, plain, and nobody else's.
 
+Below `code/files` a copy has the name that its file has in the repository, so that more is plain there: `.gitignore`,
+`src/[id]/page.tsx`, `my file.txt`.
 **Invariant:** a name that is accepted is the same file on every file system: nothing in it is normalised, folded,
 decoded or followed. Where it leads on a disk is looked at by whoever opens it.
 """
@@ -17,8 +19,14 @@ DEEPEST = 16
 COPIES = ("code", "files")  # below it: copies of the files that a run changes, under their own names
 
 _PART = re.compile(r"_*+[^\W_][\w.@+-]*")
+# What file systems and frameworks have in names; not what a file system reads as something else (a stream, a short name,
+# a wildcard) or what would be expanded wherever it is pasted.
+_COPY = re.compile(r"(?![ ~-])(?:[\w.@+,=#!&()\[\] -]|~(?![0-9])|\$(?=\w)|\{\{|\}\}|[^\x00-\x7f])+(?<! )")
+_SHAPELESS = re.compile("[\u034f\u2800\ufe00-\ufe0f\ufffc\U0001d159]")  # letters and signs that show nothing
+_MOVES = ("", ".", "..")
+_OWN = frozenset({".git", ".steersman"})
 # Windows opens a device for these, whatever the ending.
-_DEVICE = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+_DEVICE = re.compile(r"(?i:con|prn|aux|nul|com[0-9]|lpt[0-9])(?: *\..*)?")
 # Written by steersman alone: what a run is, what was answered, what was recorded.
 OWNED = frozenset(
     {
@@ -94,7 +102,9 @@ def name_problem(name: object) -> str | None:
     parts = name.split("/")
     if len(parts) > DEEPEST:
         return f"is deeper than {DEEPEST} folders"
-    return next((t for part in parts if (t := _part_problem(part)) is not None), None) or _length(name)
+    own = len(COPIES) if tuple(parts[: len(COPIES)]) == COPIES else len(parts)
+    troubles = (*map(_part_problem, parts[:own]), *map(_copy_problem, parts[own:]))
+    return next((t for t in troubles if t is not None), None) or _length(name)
 
 
 def folded(name: str) -> str:
@@ -110,10 +120,38 @@ def collision(name: str, others: Iterable[str]) -> str | None:
 
 def _part_problem(part: str) -> str | None:
     said = clip(part, 40)
-    if part in ("", ".", ".."):
-        return f"has a part {said!r}: it is relative, without empty parts and dots"
-    if not _PART.fullmatch(part):
+    if part not in _MOVES and not _PART.fullmatch(part):
         return f"has a part {said!r}: a part is made of letters, digits and _ . - + @, and begins with a letter or digit"
+    return _no_file(part, said)
+
+
+def _copy_problem(part: str) -> str | None:
+    said = clip(part, 40)
+    if part not in _MOVES and not (_COPY.fullmatch(part) and all(map(_is_plain, part)) and _begins(part)):
+        return (
+            f"has a part {said!r}: below {'/'.join(COPIES)} a part is made of letters, digits, spaces and"
+            " _ . - + @ , = ~ # ! & ( ) [ ] $name {{name}}, without a space at its ends, a dash or ~ in front"
+        )
+    if folded(part) in _OWN:
+        return f"has a part {said!r}: that folder is not the repository's"
+    return _no_file(part, said)
+
+
+def _is_plain(char: str) -> bool:
+    """A letter, a digit, a mark on one or a sign such as an emoji; what else ASCII may have is in `_COPY`."""
+    kind = unicodedata.category(char)
+    return char.isascii() or ((kind[0] in "LMN" or kind == "So") and not _SHAPELESS.match(char))
+
+
+def _begins(part: str) -> bool:
+    """No mark that would sit on the slash before it; and no letter that looks like one of `.git`."""
+    return part.isascii() or (part[0] != "." and unicodedata.category(part[0])[0] != "M")
+
+
+def _no_file(part: str, said: str) -> str | None:
+    """Why no file system, or not every one, has a file of this name."""
+    if part in _MOVES:
+        return f"has a part {said!r}: it is relative, without empty parts and dots"
     if part.endswith("."):
         return f"has a part {said!r} that ends with a dot"
     if _DEVICE.fullmatch(part):
