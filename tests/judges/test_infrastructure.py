@@ -6,6 +6,7 @@ from steersman.judges import infrastructure
 from steersman.judges.infrastructure import (
     changes_test_infrastructure,
     instructs_agents,
+    is_named_as_test,
     is_test_file,
     runs_as_code,
 )
@@ -33,6 +34,13 @@ ORDINARY = [
     "main_window.py",
     "Commit.java",
     "latest.py",
+    ".env.example",
+    "src/build.py",
+    "src/features/login.ts",
+    "app/vendor/models.py",
+    "app/ci/models.py",
+    "scripts/import_prices.py",
+    "src/data/project.json",
 ]
 
 
@@ -56,12 +64,21 @@ def test_infrastructure_is_recognised(path, why):
     assert changes_test_infrastructure(path) == why
 
 
-@pytest.mark.parametrize("name", [n for kind in infrastructure.TESTS for n in kind.top.split()])
-def test_some_names_count_at_the_top_alone(name):
+TOPS = [
+    (path, kind.why)
+    for kind in (*infrastructure.TESTS, *infrastructure.CODE)
+    for path in (
+        *(name.replace("*", "x") for name in kind.top.split()),
+        *(f"{folder}/deep/file.txt" for folder in kind.top_folders.split()),
+    )
+]
+
+
+@pytest.mark.parametrize(("path", "why"), TOPS, ids=lambda v: v)
+def test_some_names_count_at_the_top_alone(path, why):
     """A shell script beside the product's own is a check's as likely as not; deep inside it is the product."""
-    path = name.replace("*", "x")
-    assert changes_test_infrastructure(path) == "a check's script"
-    assert changes_test_infrastructure(f"deep/{path}") is None
+    assert runs_as_code(path) == why
+    assert runs_as_code(f"deep/{path}") is None
 
 
 @pytest.mark.parametrize(("path", "why"), _lines(infrastructure.CODE), ids=lambda v: v)
@@ -82,6 +99,14 @@ def test_what_instructs_agents_is_recognised(path, why):
 def test_tests_are_recognised(path, _why):
     """A test file is seen as one."""
     assert is_test_file(path)
+
+
+@pytest.mark.parametrize(("path", "_why"), _lines(infrastructure.LOOSE), ids=lambda v: v)
+def test_loose_names_are_tests_outside_a_product(path, _why):
+    """They look like tests; below a folder of the product only the name of the file itself does."""
+    assert is_test_file(path)
+    assert is_test_file(f"src/{path}") == (not path.endswith("file.txt"))
+    assert is_named_as_test(path) is False
 
 
 @pytest.mark.parametrize("path", ORDINARY)

@@ -20,12 +20,13 @@ LONGEST = 4096  # bytes in a path that a file system takes
 
 class Kind(msgspec.Struct, frozen=True):
     """One line of a table: why it matters, the file names it is about (`*` is any part), folders at any depth, and
-    names that count only at the top."""
+    names and folders that count only at the top."""
 
     why: str
     names: str
     folders: str = ""
     top: str = ""
+    top_folders: str = ""
 
 
 # fmt: off
@@ -38,14 +39,23 @@ TESTS = (
          "noxfile.py dodo.py fabfile.py manage.py runtests.py runtest.py testrunner* "
          "behave.ini robot.toml nose2.cfg unittest.cfg .noserc .stestr.conf .testr.conf asv.conf.json"),
     Kind("coverage or a linter reads it",
-         ".coveragerc .coveragerc.toml ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pyrightconfig.json"),
+         ".coveragerc .coveragerc.toml ruff.toml .ruff.toml mypy.ini .mypy.ini .flake8 .pylintrc pylintrc pylintrc.toml "
+         ".pylintrc.toml pyrightconfig.json .isort.cfg .bandit bandit.y*ml .pydocstyle* .pycodestyle .style.yapf .yapfignore "
+         "ty.toml pyrefly.toml .importlinter .yamllint* .markdownlint* .codespellrc .typos.toml _typos.toml typos.toml "
+         ".vale.ini .sqlfluff* .hadolint.y*ml .shellcheckrc .semgrep.y*ml .semgrepignore .ignore .rgignore"),
+    Kind("a linter of another language reads it",
+         ".golangci.y*ml .golangci.toml .golangci.json staticcheck.conf rustfmt.toml .rustfmt.toml deny.toml bacon.toml "
+         "phpstan*.neon* psalm.xml* phpcs.xml* .phpcs.xml* .php-cs-fixer* rector.php checkstyle*.xml pmd*.xml spotbugs*.xml "
+         "detekt*.y*ml .ktlint* .scalafmt.conf .swiftlint.y*ml .swiftformat .credo.exs .dialyzer* .clang-tidy "
+         ".clang-format .clang-format-ignore .cppcheck* cpplint.cfg .hlint.y*ml .stylua.toml stylua.toml selene.toml "
+         ".rubocop_todo.yml .standard.yml .reek.yml .perlcriticrc .perltidyrc .tflint.hcl"),
     Kind("Python runs it at start-up",
          "sitecustomize.py usercustomize.py *.pth pyvenv.cfg *._pth"),
     Kind("a package manager takes scripts and settings from it",
          "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs pnpm-workspace.yaml "
-         "bunfig.toml deno.json deno.jsonc import_map.json lerna.json nx.json turbo.json project.json "
-         "workspace.json rush.json",
-         folders=".yarn .pnpm .rush"),
+         "bunfig.toml deno.json deno.jsonc import_map.json lerna.json nx.json turbo.json rush.json",
+         folders=".yarn .pnpm .rush",
+         top="project.json workspace.json"),
     Kind("a JavaScript runner executes it",
          "jest.* jest-* jest_* *.jest.* vitest.* vitest-* vite.config.* babel.config.* .babelrc* .mocharc* mocha.* "
          "karma.* playwright.* playwright-* cypress.config.* ava.config.* rollup.config.* webpack.* "
@@ -55,8 +65,9 @@ TESTS = (
          "jasmine.json jasmine.* tsup.config.* metro.config.js wallaby.* stryker.conf.* intern.json",
          folders="web_modules jspm_packages bower_components"),
     Kind("a JavaScript checker reads it",
-         "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* "
-         ".prettierrc*"),
+         "tsconfig*.json jsconfig.json eslint.config.* .eslintrc* .eslintignore biome.json* .prettierrc* prettier.config.* "
+         ".prettierignore .oxlintrc.json .stylelintrc* stylelint.config.* .stylelintignore .biomeignore tslint.json "
+         ".jshintrc .jscsrc .xo-config* dprint.json .secretlintrc*"),
     Kind("make or a task runner executes it",
          "makefile gnumakefile bsdmakefile *.mk *.mak makefile.* justfile .justfile taskfile*.yml "
          "taskfile*.yaml rakefile *.rake gruntfile.* gulpfile.* cmakelists.txt *.cmake "
@@ -94,12 +105,13 @@ TESTS = (
          "runtests.jl run_tests.lua gtest_main.* testmain.* unity_config.h catch_main.* doctest_main.*"),
     Kind("installed packages are what the tests run with",
          "*.pyc *.pyo *.egg-link entry_points.txt",
-         folders="vendor node_modules .venv venv site-packages __pypackages__ __pycache__ .eggs *.egg-info "
-         "*.dist-info"),
+         folders="node_modules .venv venv site-packages __pypackages__ __pycache__ .eggs *.egg-info *.dist-info",
+         top_folders="vendor"),
     Kind("a check's script",
          "*test*.sh *check*.sh *verify*.sh *.bats test.cmd test.bat run_tests* run-tests* runtests* run_checks* "
          "run-checks* check_all* check-all* test-all*",
-         folders="ci .ci script scripts hack",
+         folders=".ci",
+         top_folders="ci hack",
          top="*.sh *.bash *.zsh *.fish *.ksh *.ps1 *.psm1 *.bat *.cmd"),
     Kind("tests lean on it",
          "test-helper* testhelper* test-util* testutil* test-support* testsupport* testlib* test-lib* testkit*",
@@ -112,8 +124,9 @@ TESTS = (
 
 CODE = (
     Kind("installing the project executes it",
-         "setup.py hatch_build.py build.py _build_backend.py meson.options binding.gyp install.js "
-         "postinstall.* preinstall.* extconf.rb"),
+         "setup.py hatch_build.py _build_backend.py meson.options binding.gyp install.js "
+         "postinstall.* preinstall.* extconf.rb",
+         top="build.py"),
     Kind("it says which packages are installed",
          "requirements*.txt requirements*.in constraints*.txt uv.toml uv.lock poetry.lock poetry.toml "
          "pdm.lock pipfile pipfile.lock pylock*.toml environment.yml environment.yaml "
@@ -156,13 +169,23 @@ AGENTS = (
 TEST_FILES = (
     Kind("a test",
          "test_*.* test-*.* test.py test.js test.mjs test.cjs test.ts test.c test.cc test.cpp test.rb test.php test.pl test.lua "
-         "test.rs test.hs tests.py tests.js tests.ts tests.c tests.cpp tests.rs *_test.* *_tests.* *-test.* *_spec.* *-spec.* *.test.* *.spec.* *.tests.* *test.java "
-         "*tests.java *test.kt *tests.kt *test.cs *tests.cs *test.php *tests.swift *test.swift *spec.scala "
-         "*test.scala *spec.hs *test.hs *_suite.erl *.t *.snap *.feature *.cy.* *.e2e.*",
-         folders="test tests testing __tests__ __snapshots__ __mocks__ spec specs testdata fixtures e2e "
-         "cypress features golden goldens snapshots testcases test_cases test-cases unit_tests integration_tests "
-         "unittests uitests *_tests *-tests *.tests"),
+         "test.rs test.hs tests.py tests.js tests.ts tests.c tests.cpp tests.rs tests.rb *_test.* *_tests.* *-test.* *_spec.* "
+         "*-spec.* *.test.* *.spec.* *.tests.* *.steps.* *_steps.* *test.java *tests.java *testcase.java *test.kt *tests.kt "
+         "*spec.kt *test.groovy *spec.groovy *test.cs *tests.cs *test.php *tests.swift *test.swift *spec.scala *test.scala "
+         "*spec.hs *test.hs *_suite.erl *.t *.snap *.feature *.cy.* *.e2e.* *.approved.* *.verified.*",
+         folders="test tests __tests__ __snapshots__ __mocks__ __fixtures__ testdata test-data test_data fixtures cassettes "
+         "e2e cypress golden goldens testcases test_cases test-cases unit_tests integration_tests unittests uitests "
+         "step_definitions *_tests *-tests *.tests"),
 )
+# Tests as well as not: a product has such names too. Below one of its folders they mean nothing; elsewhere what was
+# read of the base tree may say that the product uses the file.
+LOOSE = (
+    Kind("perhaps a test",
+         "test*.py",
+         folders="testing spec specs features snapshots steps acceptance integration unit qa t"),
+)
+_PRODUCT = "src lib app apps pkg packages internal cmd source sources crates include main"
+PRODUCT = frozenset(_PRODUCT.split())
 
 # `python -m …` looks into the folder it is started in before it looks anywhere else: these would be hidden.
 _RUNNERS = (
@@ -201,13 +224,15 @@ _DEEP = RUNNERS | frozenset(_PACKAGES.split())
 _LOADED = (".py", ".pyi", ".so", ".pyd")
 _FIRST_FOLDERS = ("src", "lib", "test", "tests")
 _SHADOWS = "it stands in for a module that the test run imports"
+_SAMPLES = (".example", ".sample", ".template", ".dist")  # shown to people, loaded by nothing
 _TOO_LONG = "its name is longer than that of any file"
 
 
 def runs_as_code(path: str) -> str | None:
     """Why a tool will execute this file, or obey it, without being asked; None for an ordinary one."""
     parts = _parts(path)
-    return _why(parts, CODE) or _why(parts, TESTS) or _shadows(parts)
+    sample = bool(parts) and parts[-1].startswith(".env.") and parts[-1].endswith(_SAMPLES)
+    return (None if sample else _why(parts, CODE)) or _why(parts, TESTS) or _shadows(parts)
 
 
 def changes_test_infrastructure(path: str, checks: Sequence[Argv] = ()) -> str | None:
@@ -224,7 +249,20 @@ def instructs_agents(path: str) -> str | None:
 
 def is_test_file(path: str) -> bool:
     """Whether this looks like a test, or like something that a test compares with."""
-    return _why(_parts(path), TEST_FILES) is not None
+    parts = _parts(path)
+    if parts[:1] and parts[0] in PRODUCT and len(parts) > 1:
+        return _why(parts, TEST_FILES) is not None or _why(parts[-1:], LOOSE) is not None
+    return _why(parts, (*TEST_FILES, *LOOSE)) is not None
+
+
+def is_named_as_test(path: str) -> bool:
+    """Whether its own name says that it is a test and can hardly mean anything else."""
+    return _why(_parts(path)[-1:], TEST_FILES) is not None
+
+
+def is_product(path: str) -> bool:
+    """Whether this lies in a folder that holds a product, as a rule."""
+    return "/" in path and path.casefold().partition("/")[0] in PRODUCT
 
 
 def _parts(path: str) -> list[str]:
@@ -243,6 +281,8 @@ def _why(parts: list[str], kinds: tuple[Kind, ...]) -> str | None:
         if name.fullmatch(parts[-1]) or any(map(folder.fullmatch, parts)):
             return kind.why
         if len(parts) == 1 and _globs(kind.top).fullmatch(parts[0]):
+            return kind.why
+        if len(parts) > 1 and _globs(kind.top_folders).fullmatch(parts[0]):
             return kind.why
     return None
 

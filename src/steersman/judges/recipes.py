@@ -1,13 +1,15 @@
 """Which words of a recipe, a script or a setting may be files that are run or loaded.
 
-A recipe is split as a shell would split it, roughly. What a compiler, a linter or a copying program is given is read,
-not run: it is no part of what decides. A script's own imports are looked at only for what lies beside it in a folder
-of tools; what it imports from elsewhere is the product that it tests.
+A recipe is split as a shell would split it, roughly. The sources that a compiler, a linter or a copying program is given
+are read, not run: they are no part of what decides. Other files that such a program is given are: a list of tests, an
+expected output, settings. A script's own imports are looked at only for what lies in a folder of tools; what it imports
+from elsewhere is the product that it tests.
 **Invariant:** pure; linear in the text. The text is the base commit's: it is the project's own, and no attacker's.
 """
 
 import re
 from collections.abc import Iterator
+from posixpath import join, normpath
 from typing import Literal, NamedTuple
 
 MODULE_FLAGS = frozenset({"-m", "-p", "--plugin", "--plugins", "pytest_plugins", "--with-plugin", "script"})
@@ -15,8 +17,9 @@ LOAD_FLAGS = frozenset(
     {"-r", "--require", "--import", "--loader", "--experimental-loader", "-c", "--config", "-f"}
 )
 # fmt: off
+_COMPILING = "gcc cc c++ g++ clang clang++ ld ar rustc javac kotlinc scalac ghc swiftc csc"
 _READING = (
-    "gcc cc c++ g++ clang clang++ ld ar rustc javac kotlinc scalac ghc swiftc csc tsc esbuild rollup webpack swc babel "
+    f"{_COMPILING} tsc esbuild rollup webpack swc babel "
     "mypy pyright pyre ruff flake8 pylint black isort autopep8 yapf bandit vulture pycodestyle pydocstyle eslint "
     "prettier stylelint biome shellcheck shfmt hadolint yamllint markdownlint clang-format clang-tidy rustfmt gofmt "
     "goimports golangci-lint rubocop phpcs phpstan psalm py_compile compileall pip pip3 twine"
@@ -34,9 +37,13 @@ _COMPILED = (
 )
 # fmt: on
 READERS = frozenset(_READING.split())
+_LINTERS = READERS - frozenset(_COMPILING.split())
 FIRST_READERS = frozenset(_READING_FIRST.split())
 RUNNERS_OF_SOURCE = frozenset(_RUNNING.split())
 SOURCES = tuple(_COMPILED.split())
+_SCRIPTED = ".py .pyi .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .php .pl .lua .sh .css .scss .vue .svelte"
+_READ = (*SOURCES, *_SCRIPTED.split())
+_SAYING = frozenset({"echo", "printf", "rem", "export", "unset", "set", "test", "[", "git", "rm", "mkdir", "rmdir", "touch"})  # fmt: skip
 _SEGMENTS = re.compile(r"&&|\|\||[;|&\n(){}`]")
 _BREAKS = re.compile(r"[\s\"'<>,\[\]=:$@%]+")
 _KEY = re.compile(r"\s*[\w.-]+[\"']?\s*[:=]")  # `test = …`: a name, and not the program of that name
@@ -62,21 +69,51 @@ class Spoken(NamedTuple):
     as_module: bool = False  # a dotted name
     loaded: bool = False  # it may lack its extension
     beside: bool = False  # it means nothing but a file in the speaker's own folder
+    compiled: bool = False  # one of several sources of a program: the check's own if that begins in it
 
 
 def commands(text: str, *, shell: bool = True) -> Iterator[Spoken]:
     """The words of recipes and settings, or of other text where no word is a program that only reads."""
     for segment in _SEGMENTS.split(text):
         words = [w for w in _BREAKS.split(_DASHED.sub(r"\g<flag> ", segment)) if w]
-        reads = shell and words[:1] != [] and words[0] in FIRST_READERS and not _KEY.match(segment)
-        runs_source = False
+        first = shell and words[:1] != [] and words[0] in FIRST_READERS and not _KEY.match(segment)
+        reads, says = first, first and words[0] in _SAYING
+        runs_source, unittest = False, False
+        many = shell and not first and sum(word.endswith(SOURCES) for word in words) > 1
         for before, word in zip(["", *words], words, strict=False):
             if not reads and (runs_source or not word.endswith(SOURCES)):
                 near = word.startswith(("./", "../")) or before in LOAD_FLAGS
                 yield Spoken(word, before in MODULE_FLAGS, near)
+                yield from _prefixes(word) if unittest and "/" not in word else ()
+            elif (
+                reads and not says and not word.endswith(_READ) and before[:1] and (first or before[0] == "-")
+            ):
+                yield Spoken(word)
+            elif many and word.endswith(SOURCES):
+                yield Spoken(word, compiled=True)
             name = word.rpartition("/")[2]
+            many = many and name not in _LINTERS
             reads = reads or (shell and name in READERS)
             runs_source = runs_source or name in RUNNERS_OF_SOURCE
+            unittest = (unittest or word == "unittest") and word != "discover"
+
+
+def _prefixes(dotted: str) -> Iterator[Spoken]:
+    """`qa.calc.T` is a class in a module in a package, or less."""
+    parts = dotted.split(".")[:20]
+    yield from (Spoken(".".join(parts[:n]), as_module=True) for n in range(1, len(parts) + 1))
+
+
+def abroad(text: str, folder: str) -> Iterator[Spoken]:
+    """What a script imports by its whole name, or from a folder beside its own: paths from the top, without endings."""
+    for statement in _PYTHON_IMPORT.finditer(text):
+        of = statement["of"] or ""
+        names = _names(statement)
+        modules = [of, *(f"{of}.{n}" for n in names)] if of else names
+        yield from (Spoken(m.replace(".", "/"), as_module=True) for m in modules if "." in m.strip("."))
+    for found in _IMPORTS.finditer(text):
+        if found["what"].startswith("../"):
+            yield Spoken(normpath(join(folder, found["what"])), loaded=True)
 
 
 def script(text: str, kind: Kind, *, tools: bool) -> Iterator[Spoken]:
@@ -99,10 +136,14 @@ def script(text: str, kind: Kind, *, tools: bool) -> Iterator[Spoken]:
 
 def _imported(statement: re.Match[str], *, tools: bool, hooks: bool) -> Iterator[Spoken]:
     """What lies beside a script of a folder of tools; what a conftest takes its hooks from lies anywhere."""
-    told = (statement["names"] or statement["plain"]).split(",")
-    names = [n.split(" as ")[0].strip(" ()\\") for n in told]
+    names = _names(statement)
     module = (statement["of"] or "").lstrip(".")
     if module and (any(n.startswith("pytest_") for n in names) or (hooks and "*" in names)):
         yield Spoken(module, as_module=True)
     elif tools:
         yield from (Spoken(n, as_module=True, beside=True) for n in ([module] if module else names))
+
+
+def _names(statement: re.Match[str]) -> list[str]:
+    told = (statement["names"] or statement["plain"]).split(",")
+    return [n.split(" as ")[0].strip(" ()\\") for n in told]

@@ -88,7 +88,7 @@ class S(State):
         do(PREPARE, work.prepare, when=TO_PREPARE),
         do(MEASURE, work.measure, when=TO_MEASURE),
     )
-    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement, version=2))
+    build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement, version=3))
     review = state(
         "The reviewer discusses the proposal, or judges the change.",
         do(DISCUSS_REVIEW, work.discuss_review, when=PROPOSES, version=2),

@@ -47,7 +47,8 @@ def implement(c: Context) -> dict[str, Any]:
         reviewer_notes=c.reviewer_notes_ref,
         tester_notes=c.tester_notes_ref,
     )
-    return {**asked, "writes": True, "must_fix": c.must_fix, "contract_digest": c.confirmed_digest}
+    told = {"must_fix": c.must_fix, "contract_digest": c.confirmed_digest, "baseline": c.baseline_ref}
+    return {**asked, **told, "writes": True}
 
 
 def review(c: Context) -> dict[str, Any]:

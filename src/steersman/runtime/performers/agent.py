@@ -4,7 +4,10 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
+
 from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permissions
+from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply
@@ -82,10 +85,16 @@ def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, tuple[
     try:
         change = workspace.capture(call.run, tree.path, call.given("base"), label)
         checks = tuple(tuple(argv) for argv in (*call.config.checks.values(), *call.config.worktree.setup))
-        scene = scene_of(workspace, call.given("base"), change, checks)
+        scene = scene_of(workspace, call.given("base"), change, checks, _before(call))
         return change, suspects(change.touched, checks, scene), ""
     except UnrecordableError as error:
         return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
+
+
+def _before(call: Call) -> list[CommandResult]:
+    """What the checks said on the base tree."""
+    ref = call.given("baseline")
+    return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
 
 
 def judge(

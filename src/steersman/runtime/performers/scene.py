@@ -5,22 +5,73 @@
 
 from collections.abc import Sequence
 
-from steersman.contracts.commands import Argv
+import msgspec
+
+from steersman.contracts.commands import Argv, CommandResult
 from steersman.contracts.workspace import Change, Text
-from steersman.judges import meddling, trails
+from steersman.judges import meddling, suites, trails
 from steersman.judges.changes import Scene
+from steersman.judges.infrastructure import changes_test_infrastructure, is_test_file
 from steersman.ports.workspace import Workspace
 
+_MANIFESTS = ("package.json", "pyproject.toml", "setup.cfg", "Cargo.toml")
 
-def scene_of(workspace: Workspace, base: str, change: Change, checks: Sequence[Argv]) -> Scene:
-    """What `suspects` has to know of a change beside its names."""
+
+def scene_of(
+    workspace: Workspace,
+    base: str,
+    change: Change,
+    checks: Sequence[Argv],
+    before: Sequence[CommandResult] = (),
+) -> Scene:
+    """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
     there = frozenset(workspace.paths(base))
-    programs = [t.path for t in change.touched if t.kind == "file" and meddling.readable(t.path)]
+    programs = [t.path for t in change.touched if t.kind == "file" and _is_text(t.path)]
     old, new = (
-        {t.path: t for t in workspace.texts(commit, programs, meddling.EACH, meddling.TOTAL)}
-        for commit in (base, change.commit)
+        _texts(workspace, commit, programs, meddling.EACH, meddling.TOTAL) for commit in (base, change.commit)
     )
-    return Scene(there, _trail(workspace, base, trails.Tree(there.union(change.files)), checks), old, new)
+    trail = _trail(workspace, base, trails.Tree(there.union(change.files)), checks)
+    scene = Scene(there, trail, old, new, suites.ran_in(before, there))
+    return _with_uses(workspace, base, scene, [t.path for t in change.touched if t.old])
+
+
+def _is_text(path: str) -> bool:
+    return meddling.readable(path) or path.casefold().endswith(trails.PROSE)
+
+
+def _texts(workspace: Workspace, commit: str, paths: Sequence[str], each: int, total: int) -> dict[str, Text]:
+    return {t.path: t for t in workspace.texts(commit, paths, each, total)}
+
+
+def _with_uses(workspace: Workspace, base: str, scene: Scene, changed: Sequence[str]) -> Scene:
+    """With who uses the changed files on the base: tests alone, or the product too."""
+    tests = {p for p in scene.base if meddling.readable(p) and (p in scene.ran or is_test_file(p))}
+    doubtful = [p for p in changed if p not in scene.ran and p not in scene.trail.named]
+    read = (
+        _texts(workspace, base, suites.nearest(tests, changed), suites.EACH, suites.TESTS) if changed else {}
+    )
+    used = suites.uses(read, doubtful)
+    named = [p for p in doubtful if is_test_file(p)]
+    others = (
+        [
+            p
+            for p in scene.base - tests - scene.trail.named.keys()
+            if p.rpartition("/")[2] in _MANIFESTS
+            or (meddling.readable(p) and not changes_test_infrastructure(p))
+        ]
+        if used or named
+        else []
+    )
+    rest = _texts(workspace, base, suites.nearest(others, changed), suites.EACH, suites.OTHERS)
+    elsewhere = suites.uses(rest, {*used, *named}, folders=True)
+    return msgspec.structs.replace(
+        scene,
+        tests_use=suites.belonging(used, elsewhere, scene.old, scene.base),
+        product=frozenset(named).intersection(elsewhere),
+        trail=msgspec.structs.replace(
+            scene.trail, examples=scene.trail.examples or any("doctest" in t.content for t in read.values())
+        ),
+    )
 
 
 def _trail(workspace: Workspace, base: str, tree: trails.Tree, checks: Sequence[Argv]) -> trails.Trail:

@@ -1,0 +1,77 @@
+"""Tests that stand in the product's own files."""
+
+import pytest
+
+from steersman.contracts.workspace import Text
+from steersman.judges.inside import changed_inside
+
+MODULE = """pub fn add() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds() { assert_eq!(add("}", '{'), 5); /* } */ }
+
+    #[tokio::test]
+    async fn waits() { // }
+        assert!(true);
+    }
+}
+"""
+
+
+def changed(path, old, new, **more):
+    return changed_inside(path, Text(path, old), Text(path, new), **more)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("5)", "6)"),
+        ("assert!(true)", "return"),
+        ("    #[tokio::test]\n", "    #[ignore]\n    #[tokio::test]\n"),
+        ("#[cfg(test)]", "#[cfg(never)]"),
+        ("use super::*;", "use fake::*;"),
+        ("use super::*;", "use super::*;\n    fn add() {}"),
+        ("}\n}\n", "}\n"),
+    ],
+)
+def test_what_was_there_has_to_stay(old, new):
+    """A test, what surrounds it and what it is marked with."""
+    assert changed("a.rs", MODULE, MODULE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pub fn add() {}", "pub fn add() { 1 }"),
+        (
+            "    #[tokio::test]",
+            "    // more\n    #[test]\n    fn more() { let x = 1; }\n\n    #[tokio::test]",
+        ),
+        ("}\n}\n", "}\n}\n\n#[test]\nfn top() {}\n"),
+        ("    #[test]\n", "\n\n        #[test]\n"),
+    ],
+)
+def test_more_beside_it_is_welcome(old, new):
+    """The product around the tests, a further test, blank lines."""
+    assert not changed("a.rs", MODULE, MODULE.replace(old, new))
+    assert not changed("a.rs", "fn a() {}", MODULE)
+
+
+def test_single_tests_and_what_has_no_end():
+    """A test outside a module counts, and so does a file that breaks off."""
+    assert changed("a.rs", "#[test]\nfn a() { 1 }", "#[test]\nfn a() { 2 }")
+    assert changed("a.rs", "#[cfg(test)]\nmod a { old", "#[cfg(test)]\nmod a { new")
+
+
+def test_examples_of_one_text_stay_together():
+    """An example put before another may change what it means; one in a text of its own may not."""
+    old = "'''\n>>> add(2, 3)\n5\n'''\n"
+    before = "'''\n>>> add = max\n>>> add(2, 3)\n5\n'''\n"
+    assert changed("a.py", old, before, examples=True)
+    assert not changed("a.py", old, old + "'''\n>>> 1\n1\n'''\n", examples=True)
+    assert not changed("a.py", old, before)
+    assert not changed("a.js", old, before, examples=True)
