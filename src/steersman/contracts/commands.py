@@ -28,6 +28,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    broken: tuple[
+        str, ...
+    ] = ()  # of the failed: no tests, but what holds some (a module, a package, a class)
+    empty: tuple[str, ...] = ()  # what could hold tests and, by the runner's word, holds none
     cut: bool = False  # there were more names than are kept
 
 
