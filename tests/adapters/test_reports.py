@@ -255,7 +255,11 @@ def test_node_reports_each_test_by_name(box, tmp_path):
     assert (told.report.passed, told.report.failed) == (("one",), ("group::bad",))
     assert "boom" in told.output
     (tmp_path / "a.test.js").write_text("// nothing\n")
-    assert run(("node", "--test"), tmp_path, box).verdict == "no_tests"
+    told = run(("node", "--test"), tmp_path, box)
+    assert (told.verdict, told.report.empty) == ("no_tests", ("a.test.js",))
+    (tmp_path / "a.test.js").write_text("throw new Error('boom')\n")
+    told = run(("node", "--test"), tmp_path, box)
+    assert (told.verdict, told.report.broken) == ("failed", ("a.test.js",))
 
 
 MEDDLES = {
@@ -296,3 +300,55 @@ def test_go_reports_each_test_by_name(more, tmp_path):
     assert "--- PASS: TestA" in told.output
     (tmp_path / "a_test.go").write_text("package x\n")
     assert run(("go", "test", *more, "./..."), tmp_path, seconds=300).verdict == "no_tests"
+
+
+PRINTS = 'fmt.Print("=== RUN   TestA\\n--- PASS: TestA (0.00s)\\nPASS\\n")'
+GO = 'package x\n\nimport (\n\t"fmt"\n\t"os"\n\t"syscall"\n)\n\nvar _, _, _ = fmt.Print, os.Exit, syscall.Exit\n\n'
+WRONG = "func Add(a, b int) int { return a - b }\n"
+GO_LEAVES = {
+    "at its start": (f"func init() {{ {PRINTS}; code := 0; os.Exit(code) }}\n{WRONG}", "no_tests", "before its tests"),
+    "in a test": (
+        f"func Add(a, b int) int {{ {PRINTS}; syscall.Exit(0); return 0 }}\n", "no_tests", "before its tests",
+    ),
+    "without a word": (f"func init() {{ os.Exit(0) }}\n{WRONG}", "no_tests", ""),
+    "not at all": (f"func init() {{ {PRINTS} }}\n{WRONG}", "failed", ""),
+}  # fmt: skip
+
+
+@needs_go
+@pytest.mark.parametrize(("product", "verdict", "why"), GO_LEAVES.values(), ids=GO_LEAVES)
+def test_a_go_test_cannot_pass_by_leaving_early(product, verdict, why, tmp_path):
+    """What a test binary prints before it leaves with 0 proves nothing: its tests had not come to their end."""
+    (tmp_path / "go.mod").write_text("module x\n\ngo 1.18\n")
+    (tmp_path / "a.go").write_text(GO + product)
+    (tmp_path / "a_test.go").write_text(
+        'package x\nimport "testing"\nfunc TestA(t *testing.T) { if Add(2, 3) != 5 { t.Fatal("no") } }\n'
+    )
+    told = run(("go", "test", "-vet=off", "./..."), tmp_path, seconds=300)
+    assert told.verdict == verdict, (told.reason, told.output)
+    assert why in told.reason
+
+
+ORDINARY_GO = {
+    "go.mod": "module x\n\ngo 1.18\n",
+    "a_test.go": 'package x\nimport (\n\t"os"\n\t"os/exec"\n\t"testing"\n)\n'
+    "func TestMain(m *testing.M) { os.Exit(m.Run()) }\n"
+    'func TestA(t *testing.T) {\n\tif os.Getenv("GOFLAGS") != "" { t.Fatal("asked too") }\n'
+    '\tif err := exec.Command(os.Args[0], "-test.run=None").Run(); err != nil { t.Fatal(err) }\n}\n',
+    "left/a_test.go": 'package left\nimport (\n\t"os"\n\t"testing"\n)\n'
+    "func TestMain(m *testing.M) { os.Exit(0) }\nfunc TestB(t *testing.T) {}\n",
+    "lib/lib.go": "package lib\nconst X = 1\n",
+}
+
+
+@needs_go
+def test_an_ordinary_go_project_is_heard(tmp_path):
+    """A TestMain, a package that leaves without a test, a program that a test starts, a build that fails."""
+    for name, text in ORDINARY_GO.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    told = run(("go", "test", "./..."), tmp_path, seconds=300)
+    assert (told.verdict, told.tests, told.report.empty) == ("passed", 1, ("x/lib",)), told.output
+    (tmp_path / "lib" / "lib.go").write_text("package lib\nconst X = nope\n")
+    told = run(("go", "test", "./..."), tmp_path, seconds=300)
+    assert (told.verdict, told.report.broken) == ("failed", ("x/lib",)), told.output

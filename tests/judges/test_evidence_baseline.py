@@ -9,9 +9,10 @@ from steersman.judges.evidence import NAMED, weigh
 OLD = "tests.test_old::test_slow"
 
 
-def report(passed=(), failed=(), skipped=(), **more):
+def report(passed=(), failed=(), skipped=(), form="junit", broken=(), **more):
+    failed = (*failed, *broken)
     return Report(
-        form="junit", passed=tuple(passed), failed=tuple(failed), skipped=tuple(skipped),
+        form=form, passed=tuple(passed), failed=failed, skipped=tuple(skipped), broken=tuple(broken),
         ran=len(passed) + len(failed), failures=len(failed), **more,
     )  # fmt: skip
 
@@ -110,6 +111,65 @@ def test_a_test_that_ran_before_and_does_not_run_now_has_vanished(runs, base, na
     assert (told.vanished, told.missing) == (names, missing)
 
 
+SETUP, LOADER = "setUpClass (pkg.test_b.B)", "unittest.loader._FailedTest.test_b"
+HELD = {
+    "pytest: a module": ("pytest", ["test_b.py"], {"passed": ["test_b.py::one"]}, ()),
+    "pytest: in a class of it": ("pytest", ["test_b.py::B"], {"passed": ["test_b.py::B::one"]}, ()),
+    "pytest: a folder": ("pytest", ["sub"], {"passed": ["sub/test_b.py::one"]}, ()),
+    "pytest: a package": ("pytest", ["sub/__init__.py"], {"passed": ["sub/test_b.py::one"]}, ()),
+    "pytest: everything": ("pytest", [""], {"passed": ["test_b.py::one"]}, ()),
+    "pytest: none of it": ("pytest", ["test_b.py"], {"passed": ["test_bb.py::one"]}, ("test_b.py",)),
+    "pytest: all skipped": ("pytest", ["test_b.py"], {"passed": "a", "skipped": ["test_b.py"]}, ("test_b.py",)),
+    "pytest: one skipped": ("pytest", ["b.py"], {"passed": ["b.py::x"], "skipped": ["b.py::y"]}, ("b.py::y",)),
+    "pytest: another skipped": ("pytest", ["b.py"], {"passed": ["b.py::x"], "skipped": ["c.py::y"]}, ()),
+    "pytest: skipped as ever": ("pytest", ["b.py"], {"passed": ["b.py::x"], "skipped": ["b.py::old"]}, ()),
+    "pytest: still broken": ("pytest", ["test_b.py"], {"passed": "a", "broken": ["test_b.py"]}, ()),
+    "unittest: a module": ("unittest", [LOADER], {"passed": ["test_b.B.one"]}, ()),
+    "unittest: a class": ("unittest", [SETUP], {"passed": ["pkg.test_b.B.one"]}, ()),
+    "unittest: another class": ("unittest", [SETUP], {"passed": ["pkg.test_b.BB.one"]}, (SETUP,)),
+    "unittest: only skipped": (
+        "unittest", [LOADER], {"passed": "a", "skipped": ["test_b.B.one"]}, ("test_b.B.one", LOADER),
+    ),
+    "go: a package": ("go", ["x/b"], {"passed": ["x/b::TestB"]}, ()),
+    "go: without tests": ("go", ["x/b"], {"passed": "a", "empty": ("x/b",)}, ()),
+    "go: silent": ("go", ["x/b"], {"passed": ["x/bb::TestB"]}, ("x/b",)),
+    "go: its tests ran": ("go", ["x"], {"passed": ["x::Known"], "skipped": ["x::TestNew"]}, ()),
+    "node: a new test each": ("junit", ["b.js", "c.js"], {"passed": ["x::Known", "one", "two"]}, ()),
+    "node: too few new tests": ("junit", ["b.js", "c.js"], {"passed": ["x::Known", "one"]}, ("b.js", "c.js")),
+    "node: a file without tests": ("junit", ["b.js"], {"passed": ["x::Known", "one"], "empty": ("b.js",)}, ("b.js",)),
+    "node: a skipped test": ("junit", ["b.js"], {"passed": ["x::Known", "one"], "skipped": ["two"]}, ("two",)),
+    "node: nothing broke": ("junit", [], {"passed": ["x::Known"], "skipped": ["two"]}, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "broken", "now", "silent"), HELD.values(), ids=HELD)
+def test_what_broke_before_is_no_test_but_has_to_be_answered_for(form, broken, now, silent):
+    """A package, module, class or file cannot vanish; a test of it has to pass now, and none may begin to be skipped."""
+    known = ["x::Known"]
+    base = plain(1, 1, report=report(known, (), ["b.py::old"], form=form, broken=broken))
+    told = judge_check([plain(0, 9, report=report(form=form, **now))], [base])
+    assert told.silent == silent
+    assert set(told.vanished) <= set(known)
+
+
+def test_what_broke_counts_as_no_test():
+    """Where names are cut the numbers are compared, without what only holds tests."""
+    base = plain(1, 3, report=report("ab", broken=["x"], cut=True))
+    assert judge_check([plain(0, 2)], [base]).missing == 0
+    assert judge_check([plain(0, 1)], [base]).missing == 1
+
+
+def test_what_is_not_answered_for_is_asked():
+    """The question names it, and counts as a doubt."""
+    base = [plain(1, 1, report=report(broken=["b.py"], form="pytest"))]
+    told = weigh([plain(0, 1, report=report("a", form="pytest"))], base)
+    assert (told.doubts, told.missing) == (1, 0)
+    assert told.questions == (
+        "unit: 1 broke on the base tree and have no test that passes now, or are skipped now in what broke there",
+        "    b.py",
+    )
+
+
 def test_vanished_tests_are_told_by_name_but_not_endlessly():
     """The first ones are named, with what a terminal would obey written out; the rest is counted."""
     names = [f"t{n:03}\x1b" for n in range(NAMED + 5)]
@@ -123,6 +183,13 @@ DOUBTS = {
     "words against exit code 0": ([plain(0, 3, output="1 failed")], [plain(0, 3)], True),
     "the same words before": ([plain(0, 3, output="1 failed")], [plain(0, 3, output="2 failed")], False),
     "the words of a failure before": ([plain(0, 3, output="1 failed")], [plain(1, 3, output="1 failed")], True),
+    "a sentence": ([plain(0, 3, output="ok: locks after 3 failed logins")], [plain(0, 3)], False),
+    "another's words before a failure": (
+        [plain(0, 3, output="1 failed\n3 passed in 1s")], [plain(1, 3, output="2 failed\n1 failed, 2 passed in 1s")], False,
+    ),
+    "more of them than before": (
+        [plain(0, 3, output="1 failed\n1 failed")], [plain(0, 3, output="1 failed"), plain(0, 3)], True,
+    ),
     "words that fit": ([plain(1, 3, output="1 failed")], [plain(0, 3)], False),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import Report
 from steersman.judges import reports
-from steersman.judges.reports import NOT_TOLD, Unreadable, proven, read_go, read_junit
+from steersman.judges.reports import LEFT, NOT_TOLD, Unreadable, proven, read_go, read_junit
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 
@@ -42,11 +42,22 @@ def test_a_junit_report_names_every_test():
 
 def test_a_file_that_holds_no_test_is_none():
     """node calls such a file a test that passed; one that broke is a failure all the same."""
-    files = (case("/w/a.test.js", classname="test"), case("b.mjs", "<failure/>", classname="test"))
+    files = (case("/w/1/a.test.js", classname="test"), case("b.mjs", "<failure/>", classname="test"))
     told = read_junit(
-        f"<testsuites>{''.join(files)}{case('of a.js', classname='test')}</testsuites>".encode()
+        f"<testsuites>{''.join(files)}{case('of a.js', classname='test')}</testsuites>".encode(), ("/w/1",)
     )
     assert (told.passed, told.failed, told.ran, told.expected) == (("of a.js",), ("b.mjs",), 2, 1)
+    assert (told.broken, told.empty) == (("b.mjs",), ("a.test.js",))
+
+
+def test_a_name_is_told_from_the_root_of_the_tree():
+    """A tree has another place each time: what is in it, and it itself, is named the same wherever it is."""
+    told = [
+        read_junit(junit(case(f"reads {tree}/a.json from {tree}"), case("b")), (tree, "/real"))
+        for tree in ("/w/1", "/w/22")
+    ]
+    assert told[0] == told[1]
+    assert told[0].passed == ("tests.test_a::b", "tests.test_a::reads a.json from .")
 
 
 def test_a_case_that_is_skipped_and_failed_has_failed():
@@ -125,6 +136,7 @@ def test_go_tells_every_test():
             {"Action": "fail", "Test": "TestF"},
             {"Action": "run", "Test": "TestHangs"},
             {"Action": "pass"},
+            {"Action": "skip", "Package": "y"},
         )
         + '{"not": "an event"}\n{"broken\n'
     )
@@ -133,13 +145,26 @@ def test_go_tells_every_test():
         ("x::TestF", "x::TestHangs"),
         ("x::TestS",),
     )
+    assert (told.broken, told.empty) == ((), ("y",))
     assert shown == '# x\n--- PASS: TestA\n{"not": "an event"}\n{"broken\n'
 
 
 def test_a_go_package_that_fails_has_failed():
     """A package that does not build, or fails after a test has passed, is a failure of its own."""
     told, _ = read_go(events({"Action": "start"}, {"Action": "fail"}, {"Action": "pass"}))
-    assert told.failed == ("x",)
+    assert (told.failed, told.broken, told.passed) == (("x",), ("x",), ())
+    told, _ = read_go(events({"Action": "start"}))
+    assert told.broken == ("x",)
+
+
+def test_go_tests_that_did_not_come_to_their_end_prove_nothing():
+    """A binary that prints its results and leaves proves nothing; one that left without a test is no test, nor empty."""
+    left = {"Action": "output", "Output": f"{LEFT}\n"}
+    forged = ({"Action": "run", "Test": "TestA"}, {"Action": "pass", "Test": "TestA"}, {"Action": "pass"})
+    assert "before its tests" in str(read_go(events(*forged[:2], left, forged[2]))[0])
+    other = [{**event, "Package": "y"} for event in forged]
+    told, _ = read_go(events(left, {"Action": "skip"}, *other))
+    assert (told.passed, told.empty) == (("y::TestA",), ())
 
 
 def test_go_without_events_has_no_report():

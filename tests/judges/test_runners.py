@@ -46,8 +46,11 @@ def test_a_report_is_asked_through_the_environment():
     }
     assert environment((), "unittest", "/r") == {"PYTHONPATH": "/r", "STEERSMAN_WITNESS": "/r/wire"}
     assert 'destination="/r/a b/report.xml"' in environment((), "node", "/r/a b")["NODE_OPTIONS"]
-    assert environment(("go", "test"), "go", "") == {"GOFLAGS": "-json"}
-    assert environment(("go", "test", "-json"), "go", "") == {}
+    assert environment(("go", "test"), "go", "/r") == {"GOFLAGS": "-json -exec=/r/steersman_go.sh"}
+    assert environment(("go", "test", "-json"), "go", "/r") == {"GOFLAGS": "-exec=/r/steersman_go.sh"}
+    assert (
+        environment(("go", "test"), "go", "/r/a b")["GOFLAGS"] == "-json '-exec=\"/r/a b/steersman_go.sh\"'"
+    )
 
 
 RUN_TESTS = [

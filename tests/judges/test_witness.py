@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from steersman.contracts.commands import Report
 from steersman.judges import witness
 from steersman.judges.reports import Unreadable
-from steersman.judges.witness import read_told
+from steersman.judges.witness import holder, read_told
 
 
 def told(*events, word="w"):
@@ -47,6 +47,7 @@ def test_every_test_is_told_by_name():
     assert (report.form, report.ran, report.failures, report.expected) == ("pytest", 5, 3, 1)
     assert report.passed == ("a", "f")
     assert report.failed == ("b", "broken.py", "c")
+    assert report.broken == ("broken.py",)
     assert report.skipped == ("class", "d", "e")
 
 
@@ -62,6 +63,24 @@ def test_parts_that_failed_fail_their_test():
     """What failed once stays failed until the test is over."""
     parts = [["test", "", "a", "call", outcome, False] for outcome in ("failed", "passed", "skipped")]
     assert read_told("unittest", told(*parts, ended()), "w").failed == ("a",)
+
+
+def test_what_unittest_could_not_load_or_set_up_is_no_test():
+    """It is told under a name of unittest's own, and that name says what it is about."""
+    names = ("unittest.loader._FailedTest.pkg.test_b", "setUpClass (test_a.A)", "tearDownModule (test_a)")
+    events = [["test", "", name, "call", "failed", False] for name in (*names, "test_a.A.test_x")]
+    report = read_told("unittest", told(*events, ended(1)), "w")
+    assert set(report.broken) == set(names)
+    assert set(report.failed) == {*names, "test_a.A.test_x"}
+    assert [holder(name) for name in (*names, "test_a.A.test_x")] == ["pkg.test_b", "test_a.A", "test_a", ""]
+
+
+def test_a_name_is_told_from_the_root_of_the_tree():
+    """Also a parameter that is a place in it."""
+    report = read_told(
+        "pytest", told(*phases("test_a.py::test_x[/w/2/data/a.json]"), ended()), "w", ("/w/2",)
+    )
+    assert report.passed == ("test_a.py::test_x[data/a.json]",)
 
 
 SPOILT = {

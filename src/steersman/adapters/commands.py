@@ -66,7 +66,7 @@ class LocalCommands:
         counts = self._counts(command)
         with asked(argv if counts else ()) as report:
             done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
-            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"))
+            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), workdir)
         verdict, tests, reason = _verdict(
             argv if counts else (), done, found, printed_tests(output) if counts else None
         )

@@ -1,7 +1,8 @@
 """Asks a test runner for its own report in a fresh place of ours, and hears it while it is told.
 
 The place is new for each execution, outside the worktree, read-only in a box (`Asked.folder`), and gone afterwards.
-pytest and unittest get a witness of ours beside them (`witness`), node a pipe for a file; go prints its report.
+pytest and unittest get a witness of ours beside them (`witness`), node a pipe for a file; go prints its report, and
+what stands between it and its tests tells where they did not come to their end.
 **Invariant:** no file that a test could write is read here.
 """
 
@@ -17,12 +18,14 @@ from steersman.adapters.scratch import scratch
 from steersman.adapters.wires import Pipe, Wire
 from steersman.contracts.commands import Report
 from steersman.judges.reports import MOST_BYTES, Unreadable, read_go, read_junit
-from steersman.judges.runners import PIPE, WIRE, Form, environment, form_of
+from steersman.judges.runners import BETWEEN, PIPE, WIRE, Form, environment, form_of
 from steersman.judges.witness import read_told
 
 _FILES = {
     "pytest": ("steersman_wire.py", "steersman_witness.py"),
     "unittest": ("steersman_wire.py", "sitecustomize.py"),
+    "node": (),
+    "go": (BETWEEN,),
 }
 
 
@@ -38,10 +41,10 @@ class Asked:
     @contextmanager
     def listening(self) -> Iterator["Asked"]:
         """Hears what is told as long as this is open."""
+        for name in _FILES[self._form] if self._form else ():
+            shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
         match self._form:
             case "pytest" | "unittest":
-                for name in _FILES[self._form]:
-                    shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
                 self._source: Wire | Pipe = Wire(os.path.join(self.folder, WIRE), self._word, MOST_BYTES)
             case "node":
                 self._source = Pipe(os.path.join(self.folder, PIPE), MOST_BYTES)
@@ -51,24 +54,28 @@ class Asked:
         with self._source.open():
             yield self
 
-    def heard(self, output: str) -> tuple[Report | Unreadable | None, str]:
-        """The report, or why there is none, and the output as people know it; None where none was asked for."""
+    def heard(self, output: str, workdir: str = "") -> tuple[Report | Unreadable | None, str]:
+        """The report, or why there is none, and the output as people know it; None where none was asked for.
+
+        A name in it that is a place in the working directory is told from there.
+        """
+        trees = (workdir, os.path.realpath(workdir)) if workdir else ()
         match self._form:
             case None:
                 return None, output
             case "go":
-                return read_go(output)
+                return read_go(output, trees)
             case "node":
-                return read_junit(self._source.heard()), output
+                return read_junit(self._source.heard(), trees), output
             case form:
-                return read_told(form, self._source.heard(), self._word), output
+                return read_told(form, self._source.heard(), self._word, trees), output
 
 
 @contextmanager
 def asked(argv: Sequence[str]) -> Iterator[Asked]:
     """A fresh place for the report of one execution of this argv."""
     form = form_of(argv)
-    if form in (None, "go"):
+    if form is None:
         yield Asked(argv, form, "")
         return
     with scratch() as folder, Asked(argv, form, os.path.realpath(folder)).listening() as told:

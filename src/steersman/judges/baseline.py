@@ -11,8 +11,9 @@ from typing import Literal
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult
-from steersman.judges.summaries import says_failed
+from steersman.contracts.commands import CommandResult, Report
+from steersman.judges.holders import silent
+from steersman.judges.summaries import failures_told
 
 Verdict = Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky"]
 
@@ -25,6 +26,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     tests: int = 0  # that passed, or ran where nobody tells them apart
     vanished: tuple[str, ...] = ()  # names of tests that ran on the base tree and did not run now
     missing: int = 0  # how many there are, also where they have no names
+    silent: tuple[
+        str, ...
+    ] = ()  # what broke on the base tree and is not answered for by a test that passes now
     doubt: str = ""  # what else a person should look at before it counts
 
 
@@ -50,6 +54,7 @@ def judge_check(
         tests=_tests(runs, verdict),
         vanished=vanished,
         missing=len(vanished) if _named(base or ()) and _named(runs) else max(0, fewer),
+        silent=silent(_reports(runs), _reports(base or ())) if _named(base or ()) and _named(runs) else (),
         doubt=_doubt(runs, base, verdict),
     )
 
@@ -133,14 +138,17 @@ def _vanished(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> t
 
 def _ran(results: Sequence[CommandResult]) -> Counter[str]:
     ran: Counter[str] = Counter()
-    for r in results:
-        if r.report is not None:
-            ran |= Counter((*r.report.passed, *r.report.failed))
+    for r in _reports(results):
+        ran |= Counter((*r.passed, *r.failed)) - Counter(r.broken)
     return ran
 
 
+def _reports(results: Sequence[CommandResult]) -> list[Report]:
+    return [r.report for r in results if r.report is not None]
+
+
 def _most(results: Sequence[CommandResult]) -> int:
-    return max((r.tests or 0 for r in results), default=0)
+    return max(((r.tests or 0) - (len(r.report.broken) if r.report else 0) for r in results), default=0)
 
 
 def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, verdict: Verdict) -> str:
@@ -148,6 +156,14 @@ def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, 
         return "it failed and passed on the same tree"
     if runs[0].source == "project" and base is None:
         return "it was not run on the base tree"
-    spoke = any(says_failed(r.output) for r in runs if sound(r) == "passed")
-    before = any(says_failed(r.output) for r in base or () if sound(r) == "passed")
-    return "its exit code is 0, its words speak of failures" if spoke and not before else ""
+    before: Counter[str] = Counter()
+    for r in base or ():
+        before |= _other_words(r)
+    spoke = any(Counter(failures_told(r.output)) - before for r in runs if sound(r) == "passed")
+    return "its exit code is 0, its words speak of failures" if spoke else ""
+
+
+def _other_words(result: CommandResult) -> Counter[str]:
+    """Closing lines of failure that are not the check's own: of a check that failed the last one is."""
+    told = failures_told(result.output)
+    return Counter(told if sound(result) == "passed" else told[:-1])

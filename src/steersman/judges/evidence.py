@@ -20,7 +20,7 @@ RUNS_NONE = (
     "its exit code is 0, but it runs no tests (`no_tests` in steersman.toml), and without a test nothing is approved:"
     " add a check that runs tests under [checks]"
 )
-NAMED = 40  # vanished tests that are told by name
+NAMED = 40  # tests that are told by name
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 # Addresses, times, durations, process numbers and temporary paths change while a failure stays the same.
@@ -83,7 +83,7 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         flaky=found.count("flaky"),
         tests=tests,
         missing=sum(j.missing for j in judged),
-        doubts=sum(bool(j.doubt) for j in judged),
+        doubts=sum(bool(j.doubt) + bool(j.silent) for j in judged),
         failed_commands=_once(command_key(r.argv) for r in bad),
         failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
         first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
@@ -106,9 +106,19 @@ def _questions(j: Judged) -> list[str]:
     told = [f"{j.name}: {j.doubt}"] if j.doubt else []
     if j.missing:
         told.append(f"{j.name}: {j.missing} tests ran on the base tree and did not run now")
-        told += [f"    {printable(clip(name, 200))}" for name in j.vanished[:NAMED]]
-        told += [f"    and {len(j.vanished) - NAMED} more"] if len(j.vanished) > NAMED else []
+        told += _listed(j.vanished)
+    if j.silent:
+        told.append(
+            f"{j.name}: {len(j.silent)} broke on the base tree and have no test that passes now,"
+            " or are skipped now in what broke there"
+        )
+        told += _listed(j.silent)
     return told
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    told = [f"    {printable(clip(name, 200))}" for name in names[:NAMED]]
+    return [*told, f"    and {len(names) - NAMED} more"] if len(names) > NAMED else told
 
 
 def command_key(argv: Sequence[str]) -> str:

@@ -35,11 +35,18 @@ class Unreadable(ValueError):  # noqa: N818  a value for the caller, never raise
     """Why a report proves nothing."""
 
 
-def read_junit(data: bytes) -> Report | Unreadable:
+def within(name: str, trees: Sequence[str]) -> str:
+    """A name with every place in the tree told from its root: a tree has another place each time it is checked out."""
+    for tree in trees:
+        name = name.replace(f"{tree}/", "").replace(tree, ".")
+    return name
+
+
+def read_junit(data: bytes, trees: Sequence[str] = ()) -> Report | Unreadable:
     """A JUnit XML report, or why it cannot be one."""
     if len(data) > MOST_BYTES:
         return Unreadable(f"its report is longer than {MOST_BYTES} bytes")
-    found = _Cases()
+    found = _Cases(trees)
     try:
         found.parser.Parse(data, True)
     except expat.ExpatError as error:
@@ -52,7 +59,8 @@ def read_junit(data: bytes) -> Report | Unreadable:
 class _Cases:
     """The test cases of one report, as they are met."""
 
-    def __init__(self) -> None:
+    def __init__(self, trees: Sequence[str]) -> None:
+        self._trees = trees
         self.parser = expat.ParserCreate(namespace_separator=None)
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
@@ -66,7 +74,7 @@ class _Cases:
 
     def report(self) -> Report | Unreadable:
         said = sum(self._told.values())
-        seen = sum(result == "failed" for _, result in self._cases)
+        seen = sum(result in ("failed", "broken") for _, result in self._cases)
         if said and not seen:
             return Unreadable(f"its report says {said} failures and names none")
         return report_of("junit", self._cases, self._files)
@@ -100,17 +108,17 @@ class _Cases:
             self._suites.pop()
         elif tag == "testcase" and self._case is not None:
             name, result = self._case
-            if result == "passed" and not self._suites and _FILE.fullmatch(name):
-                self._files += 1
-            else:
-                self._cases.append((name, result))
+            if not self._suites and _FILE.fullmatch(name):
+                result = {"passed": "empty", "failed": "broken"}.get(result, result)
+            self._files += result == "empty"
+            self._cases.append((name, result))
             self._case = None
 
     def _name(self, given: dict[str, str]) -> str:
         # node nests suites and has one class for all tests.
-        within = given.get("classname", "")
-        above = [within] if within not in ("", "test") else self._suites
-        return "::".join([*filter(None, above), given.get("name", "")])
+        group = given.get("classname", "")
+        above = [group] if group not in ("", "test") else self._suites
+        return within("::".join([*filter(None, above), given.get("name", "")]), self._trees)
 
 
 def _number(text: str) -> int:
@@ -119,23 +127,53 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def read_go(output: str) -> tuple[Report | Unreadable, str]:
-    """The events of `go test -json`, and the output as people know it."""
-    results: dict[str, str] = {}
-    lines: list[str] = []
-    for line in output.splitlines(keepends=True):
+LEFT = "steersman: it left before its tests had ended"  # as what stands between go and its tests says it
+
+
+def read_go(output: str, trees: Sequence[str] = ()) -> tuple[Report | Unreadable, str]:
+    """The events of `go test -json`, and the output as people know it.
+
+    The tool makes them of what a test binary prints, so they count only where the binary came to the end of its tests.
+    """
+    told = _Events()
+    shown = "".join(told.take(line) for line in output.splitlines(keepends=True))
+    return told.report(trees), shown
+
+
+class _Events:
+    """What became of each package, and of each test in it, as it is told."""
+
+    def __init__(self) -> None:
+        self._results: dict[tuple[str, str], str] = {}  # by package and test; a package itself has no test
+        self._left: set[str] = set()
+
+    def take(self, line: str) -> str:
+        """One line of output; what it shows to people."""
         event = _event(line)
         if event is None:
-            lines.append(line)
-        else:
-            lines.append(str(event.get("Output", "")))
-            _take(results, event)
-    if not results:
-        return Unreadable("it told no event"), "".join(lines)
-    # A package counts only where it failed; what began and did not end has failed.
-    ended = [(name, "failed" if result == "run" else result) for name, result in results.items()]
-    cases = [(name, result) for name, result in ended if "::" in name or result == "failed"]
-    return report_of("go", cases, 0), "".join(lines)
+            return line
+        package, test, shown = event["Package"], event.get("Test"), str(event.get("Output", ""))
+        if shown.strip() == LEFT:
+            self._left.add(package)
+        name = (package, test if isinstance(test, str) else "")
+        result = _ENDS.get(str(event.get("Action")))
+        if result is not None and self._results.get(name) != "failed":
+            self._results[name] = result
+        return shown
+
+    def report(self, trees: Sequence[str]) -> Report | Unreadable:
+        """What began and did not end has failed; a package is told of where it failed or has no tests."""
+        if not self._results:
+            return Unreadable("it told no event")
+        if any(test and package in self._left for package, test in self._results):
+            return Unreadable("it ended before its tests had come to their end")
+        cases = []
+        for (package, test), result in self._results.items():
+            if test:
+                cases.append((within(f"{package}::{test}", trees), _TEST.get(result, result)))
+            elif result in _PACKAGE and package not in self._left:
+                cases.append((package, _PACKAGE[result]))
+        return report_of("go", cases, 0)
 
 
 def _event(line: str) -> dict[str, Any] | None:
@@ -150,21 +188,16 @@ def _event(line: str) -> dict[str, Any] | None:
 
 
 _ENDS = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
-
-
-def _take(results: dict[str, str], event: dict[str, Any]) -> None:
-    result = _ENDS.get(str(event.get("Action")))
-    test = event.get("Test")
-    name = f"{event['Package']}::{test}" if isinstance(test, str) else event["Package"]
-    if result is not None and results.get(name) != "failed":
-        results[name] = result
+_TEST = {"run": "failed"}
+_PACKAGE = {"run": "broken", "failed": "broken", "skipped": "empty"}
 
 
 def report_of(form: Told, cases: Sequence[tuple[str, str]], expected: int) -> Report:
-    """Names by result, each list sorted and bounded."""
-    by: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": []}
+    """Names by result, each list sorted and bounded; what is broken has failed too."""
+    by: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": [], "broken": [], "empty": []}
     for name, result in cases:
         by[result].append(clip(name, LONGEST))
+    by["failed"] += by["broken"]
     counts = {result: len(names) for result, names in by.items()}
     kept = {result: tuple(sorted(names)[:KEPT]) for result, names in by.items()}
     return Report(

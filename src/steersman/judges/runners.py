@@ -11,7 +11,7 @@ from typing import Literal
 
 Outcome = Literal["passed", "failed", "no_tests"]
 Form = Literal["pytest", "unittest", "node", "go"]
-WIRE, PIPE = "wire", "report.xml"  # in the folder of one execution
+WIRE, PIPE, BETWEEN = "wire", "report.xml", "steersman_go.sh"  # in the folder of one execution
 
 _NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
 _LAUNCHERS = frozenset({"uv", "poetry", "hatch", "pdm", "pipenv", "rye", "coverage", "env", "xvfb-run"})
@@ -48,7 +48,10 @@ def environment(argv: Sequence[str], form: Form, folder: str) -> dict[str, str]:
             shown = "--test-reporter=spec --test-reporter-destination=stdout"
             return {"NODE_OPTIONS": f"{shown} --test-reporter=junit --test-reporter-destination={place}"}
         case _:
-            return {} if {"-json", "--json", "-json=true"} & set(argv) else {"GOFLAGS": "-json"}
+            between = f"-exec={folder}/{BETWEEN}" if " " not in folder else f"'-exec=\"{folder}/{BETWEEN}\"'"
+            return {
+                "GOFLAGS": between if {"-json", "--json", "-json=true"} & set(argv) else f"-json {between}"
+            }
 
 
 def is_test_runner(argv: Sequence[str]) -> bool:

@@ -82,7 +82,20 @@ RUNNERS = (
     Runner("catch2", rf"^All tests passed \({_N} assertions? in (?P<passed>{_N}) test cases?\)$"),
     Runner("catch2 without tests", r"^No tests ran$"),
 )  # fmt: skip
-_FAILURES = re.compile(r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failures?|failing)\b", re.IGNORECASE)
+_FAILURES = re.compile(
+    r"\b[1-9]\d{0,8} (?:tests? |examples? )?(?:failed|failures?|failing)\b|^(?:#|ℹ) fail +[1-9]|^FAILED \((?:failures|errors)=",
+    re.IGNORECASE,
+)
+# All the words that stand in a runner's closing line; a line with another one is somebody's sentence.
+_WORDS = """
+after and assertion assertions asserts case cases complete deselected disabled doctest doctests done duration error
+errors example examples exception exceptions excluded executed expected fail failed failing failure failures file files
+filtered finished flaky ignored in incomplete invalid issue issues known m measured min ms notifications of omissions
+out pass passed passing pending pendings properties property rerun result risky run runs s sec second seconds skipped
+skips snapshots step steps subtests suite suites summary test tests time todo total uncaught unexpected warn warning
+warnings with xfailed xpassed ℹ
+"""
+_CLOSING = frozenset(_WORDS.split())
 
 
 def printed_tests(output: str) -> int | None:
@@ -146,6 +159,15 @@ def _pytest_count(parts: str) -> int:
     return sum(int(number) for number, word in numbers if word in _RAN_WORDS)
 
 
-def says_failed(output: str) -> bool:
-    """Whether the words speak of failures: beside exit code 0 that is in question."""
-    return _FAILURES.search(_COLOUR.sub("", output)) is not None
+def failures_told(output: str) -> list[str]:
+    """The closing lines that tell of failures, numbers left out: beside exit code 0 they are in question."""
+    lines = _COLOUR.sub("", output).splitlines()
+    return [_NUMBER.sub("#", line) for line in lines if _FAILURES.search(line) and _closes(line)]
+
+
+def _closes(line: str) -> bool:
+    return all(word.lower() in _CLOSING for word in _WORD.findall(line))
+
+
+_WORD = re.compile(r"[^\W\d]+")
+_NUMBER = re.compile(r"\d[\d.]*")

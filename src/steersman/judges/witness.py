@@ -6,13 +6,26 @@ that ran hostile code, so a line that is not in its order, or that follows the e
 """
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from steersman.contracts.commands import Report
-from steersman.judges.reports import MOST_BYTES, MOST_CASES, Unreadable, report_of
+from steersman.judges.reports import MOST_BYTES, MOST_CASES, Unreadable, report_of, within
+
+# A name that unittest gives to what holds tests, when it could not be loaded or set up.
+_HOLDER = re.compile(r"unittest\.loader\._FailedTest\.(.+)|(?:setUp|tearDown)(?:Class|Module) \((.+)\)")
 
 
-def read_told(form: Literal["pytest", "unittest"], data: bytes, word: str) -> Report | Unreadable:
+def holder(name: str) -> str:
+    """The module or class that unittest speaks of under a name of its own; nothing for a test."""
+    found = _HOLDER.fullmatch(name)
+    return (found[1] or found[2]) if found else ""
+
+
+def read_told(
+    form: Literal["pytest", "unittest"], data: bytes, word: str, trees: Sequence[str] = ()
+) -> Report | Unreadable:
     """The report that a witness has told, or why it is none."""
     if not data:
         return Unreadable(
@@ -27,7 +40,7 @@ def read_told(form: Literal["pytest", "unittest"], data: bytes, word: str) -> Re
             return Unreadable("something else than the runner spoke on its wire")
     if rest or not told.ended:
         return Unreadable("it ended before its tests had come to their end")
-    return told.report(form)
+    return told.report(form, trees)
 
 
 def _event(line: bytes, head: bytes) -> object:
@@ -35,6 +48,9 @@ def _event(line: bytes, head: bytes) -> object:
         return json.loads(line[len(head) :]) if line.startswith(head) else None
     except (ValueError, RecursionError):
         return None
+
+
+_FAILED = ("failed", "broken")
 
 
 class _Told:
@@ -61,8 +77,8 @@ class _Told:
     def _test(self, test: tuple[str, str], phase: str, outcome: str, *, expected: bool) -> None:
         """A failure in any phase is one; only the call can pass; what was told last closes the test."""
         found = self._open.get(test, "")
-        if outcome == "failed" or found == "failed":
-            found = "failed"
+        if outcome == "failed" or found in _FAILED:
+            found = "broken" if phase == "collect" or holder(test[1]) else "failed"
         elif outcome == "skipped":
             found = "expected" if expected else "skipped"
         elif outcome == "passed" and phase == "call":
@@ -75,11 +91,14 @@ class _Told:
         if result := self._open.pop(test):
             self._cases.append((test[1], result))
 
-    def report(self, form: Literal["pytest", "unittest"]) -> Report | Unreadable:
+    def report(self, form: Literal["pytest", "unittest"], trees: Sequence[str]) -> Report | Unreadable:
         for test in tuple(self._open):
             self._close(test)
         if self._exit == 0 and len(self._cases) < self._collected:
             return Unreadable(f"it ended after {len(self._cases)} of {self._collected} tests")
         expected = sum(result == "expected" for _, result in self._cases)
-        cases = [(name, "skipped" if result == "expected" else result) for name, result in self._cases]
+        cases = [
+            (within(name, trees), "skipped" if result == "expected" else result)
+            for name, result in self._cases
+        ]
         return report_of(form, cases, expected)
