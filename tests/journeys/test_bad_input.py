@@ -289,6 +289,10 @@ def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project) -
     db = apsw.Connection(str(project.state / "store.db"))
     db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (b"{}", broken))
     db.close()
+    gates = project.call("gates")
+    assert gates.code == 0, gates
+    assert "(this text cannot be read: " in gates.out
+    assert f"steersman approve {whole}" in gates.out
     one_line(project.call("show", broken), 5, "quarantined", f"steersman audit verify {broken}")
     assert project.call("audit", "verify", broken).code == 5
     listed = {h["run"]: h["status"] for h in project.call("runs", "--json").json()}

@@ -72,6 +72,18 @@ def test_the_discussion_is_bound_into_a_contract(project: Project) -> None:
     assert bound["texts"]["core_plan"] == "I will add."
 
 
+def test_what_waits_is_shown_with_its_texts(project: Project) -> None:
+    """`gates` shows the beginning of what each gate is about, `gates RUN` more of it, `--full` all."""
+    plan = "I will add. " + "x" * 5_000 + " The end."
+    run = project.run(changed(story(mode="proposal"), "crew", "coder", 0, "say", to=plan)).json()["run"]
+    shown = [project.call(*words).out for words in (["gates"], ["gates", run], ["gates", "--full"])]
+    assert [text.count("I will add.") for text in shown] == [1, 1, 1]
+    assert ["The end." in text for text in shown] == [False, False, True]
+    assert 500 < shown[0].count("x") < 1_000
+    assert 3_000 < shown[1].count("x") < 4_500
+    assert all(f"steersman approve {run}" in text for text in shown)
+
+
 def test_a_follow_up_reopens_a_finished_run(project: Project) -> None:
     """After approval a person may ask for more; iterations start afresh and the next round builds on the last tree."""
     told = story(max_iterations=1)

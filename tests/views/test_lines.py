@@ -87,7 +87,7 @@ def test_a_gate_in_full():
     assert "without an answer by 1970-01-01 00:00:00 UTC: reject" in lines
     assert f"{NOT_ISOLATED}: no box; agents of this run could reach what keeps the answer" in lines
     assert lines[-4:] == ["answer with:", *(f"  {command}" for command in commands(one, "me"))]
-    assert len(asked(one, texts.__getitem__, "me", full=True)[7]) == 9_000 + 2
+    assert len(asked(one, texts.__getitem__, "me", most=None)[7]) == 9_000 + 2
     assert "it waits on" in asked(gate(due=0), texts.__getitem__, "me")[2]
 
 

@@ -15,7 +15,7 @@ ASKED = {
     "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",
 }
-SHOWN = 4_000
+SHOWN, EXCERPT = 4_000, 600  # characters of one text: of one run, and in a list of all
 GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
 FIGURES = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms": "--hours"}
 
@@ -28,7 +28,7 @@ def question(gate: Gate) -> str:
 
 
 def asked(
-    gate: Gate, text: Callable[[str], str], me: str, *, full: bool = False, not_isolated: str = ""
+    gate: Gate, text: Callable[[str], str], me: str, *, most: int | None = SHOWN, not_isolated: str = ""
 ) -> list[str]:
     """The gate as lines: the question, what it is about, what stands against trusting it, and how to answer."""
     lines = [f"{question(gate)}   (gate {gate.id})"]
@@ -37,7 +37,7 @@ def asked(
         if told and gate.job == "answers":
             told = in_words(name, told)
         if told:
-            words = printable(told.strip() if full else clip(told.strip(), SHOWN))
+            words = printable(told.strip() if most is None else clip(told.strip(), most))
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
             lines += [f"{GUTTER}{line}".rstrip() for line in words.split("\n")]
     if gate.due is not None:

@@ -1,10 +1,16 @@
 """`steersman gates`: what waits for a person's answer."""
 
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
+from steersman.errors import SteersmanError
 from steersman.faces.deck import Deck, verb
-from steersman.views.gates import asked, commands, question
+from steersman.views.gates import EXCERPT, SHOWN, asked, commands, question
+
+if TYPE_CHECKING:
+    from steersman.views.status import Text
 
 
 @verb(
@@ -16,14 +22,15 @@ from steersman.views.gates import asked, commands, question
 @click.argument("run", required=False)
 @click.option("--full", is_flag=True, help="The whole texts the gate is about.")
 def gates(deck: Deck, *, run: str | None, full: bool) -> None:
-    """What waits for a person's answer, with the commands that answer; of RUN, or of all runs."""
+    """What waits for a person's answer, with the texts it is about and the commands that answer; of RUN, or of all runs,
+    then with the beginning of each text."""
     if not run and not deck.has_store():
         deck.tell([])
         deck.say("nothing waits for you")
         return
     found = deck.sight.find(run) if run else None
     waiting = [g for g in deck.sight.world.journal.gates(found) if not g.answer]
-    from steersman.runtime.projections import not_isolated, reading
+    from steersman.runtime.projections import not_isolated
 
     open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
     deck.tell(
@@ -42,9 +49,23 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
     if not waiting:
         deck.say("nothing waits for you")
     titles = {h.run: h.title for h in deck.sight.world.journal.heads(unfinished=True, limit=100_000)}
+    most = None if full else SHOWN if run else EXCERPT
     for gate in waiting:
-        text = reading(deck.sight.live(gate.run)) if run else (lambda _: "")
+        text = _texts(deck, gate.run, alone=run is not None)
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
-        for line in asked(gate, text, deck.me, full=full, not_isolated=open_[gate.run]):
+        for line in asked(gate, text, deck.me, most=most, not_isolated=open_[gate.run]):
             deck.say(line)
         deck.say()
+
+
+def _texts(deck: Deck, run: str, *, alone: bool) -> "Text":
+    """The texts of a run; among others, one that cannot be read does not hide what else waits."""
+    from steersman.runtime.projections import reading
+
+    try:
+        return reading(deck.sight.live(run))
+    except SteersmanError as error:
+        if alone:
+            raise
+        trouble = f"(this text cannot be read: {error})"
+        return lambda _: trouble
