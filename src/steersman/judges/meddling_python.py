@@ -9,6 +9,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from steersman.judges.patches_python import left_on
+from steersman.judges.programs_python import begins, guards, run_at_import, says_failure
+
 RUNNERS = frozenset(
     {"pytest", "_pytest", "unittest", "doctest", "nose", "nose2", "hypothesis", "pluggy", "xdist"}
 )
@@ -48,11 +51,29 @@ _MODULES = {
 }
 _DEFINES = frozenset({"load_tests", "pytest_plugins", "TEST_RUNNER", "__name__"})
 _TEXT_AS_CODE = frozenset({"exec", "eval", "__import__", "runpy.run_path", "runpy.run_module"})
-_PATCHES = "mock.patch"
 _STREAMS = frozenset({"sys.stdout", "sys.stderr", "sys.excepthook", "sys.unraisablehook", "sys.displayhook"})
 _SET_IN_TESTS = frozenset(
     {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"}
 )  # in a test function, and put back
+_SETTINGS = frozenset({"testing", "TESTING", "debug", "DEBUG"})  # of an application, set for its tests
+_CHANGES = frozenset(
+    {
+        "append",
+        "extend",
+        "insert",
+        "remove",
+        "pop",
+        "popitem",
+        "clear",
+        "update",
+        "setdefault",
+        "__setitem__",
+        "__delitem__",
+    }
+)
+_CHANGES_CONSTANTS = frozenset(
+    {"add", "discard", "sort", "reverse"}
+)  # of other things these are ordinary verbs
 _FROM_OUTSIDE = frozenset({"importlib.import_module", "__import__", "sys.modules"})
 _TELLTALES = (
     *RUNNERS, *PLACES, *_MODULES, *_DEFINES, "exit", "quit", "SystemExit", "exec", "eval", "__import__", "runpy", "os.write",
@@ -65,7 +86,7 @@ WORDS = tuple(w for w in _TELLTALES if not any(other in w for other in _TELLTALE
 
 _TELLING = (
     ast.Import, ast.ImportFrom, ast.Attribute, ast.Name, ast.Subscript, ast.Call, ast.Raise, ast.Constant,
-    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AugAssign,
 )  # fmt: skip
 _OPENING = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With,
@@ -81,13 +102,22 @@ class Found(NamedTuple):
     key: tuple[str, ...]
 
 
-def looked_through(text: str, *, test: bool) -> list[Found]:
+class Around(NamedTuple):
+    """What is known of a file beside its text."""
+
+    test: bool = False
+    program: bool = False  # it is started and never imported: `__main__.py`
+    noticed: bool = False  # every check has a report that misses its end
+    own: frozenset[str] | None = None  # modules and packages of the project; None where nobody knows them
+
+
+def looked_through(text: str, known: Around) -> list[Found]:
     """Every place of a file that reaches for its runner, in the order of its lines."""
-    if not worth_a_look(text, test=test):
+    if not worth_a_look(text, test=known.test):
         return []
     try:
         tree = ast.parse(text)
-        found = sorted(set(_Look(tree, text.splitlines(), test=test).all()))
+        found = sorted(set(_Look(tree, text.splitlines(), known).all()))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         return [Found(line, "cannot be read as Python: nobody has looked through it", ("unreadable",))]
@@ -105,16 +135,16 @@ class _Place(NamedTuple):
     heads: tuple[str, ...]  # the lines that open the blocks around it
     inside: bool  # of a function: not run when the file is imported
     guarded: bool  # below `if __name__ == "__main__"`
+    begins: bool = False  # in the function that a program begins with
 
 
 class _Look:
     """One file; names are followed to what they were imported as."""
 
-    def __init__(self, tree: ast.Module, lines: list[str], *, test: bool) -> None:
-        self._tree, self._lines, self._test = tree, lines, test
+    def __init__(self, tree: ast.Module, lines: list[str], around: Around) -> None:
+        self._tree, self._lines, self._around, self._test = tree, lines, around, around.test
         self._known: dict[str, str] = {}  # name → what it was imported as
         self._modules: set[str] = set()  # names of whole modules
-        self._stops = any("stop" in line or "Cleanup" in line for line in lines)
         nodes = list(ast.walk(tree))
         self._functions = {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
         for node in nodes:
@@ -124,10 +154,14 @@ class _Look:
         for _ in range(3):  # a name for a name for a name
             for name, value in pairs:
                 self._alias(name, value)
+        self._at_import = run_at_import(tree, test=self._test)
+        self._left = left_on(tree, self.dotted) if self._test else frozenset()
 
     def all(self) -> Iterator[Found]:
         """Goes through the tree without recursion, so that its depth does not matter."""
-        waiting: list[tuple[ast.AST, _Place]] = [(self._tree, _Place((), inside=False, guarded=False))]
+        waiting: list[tuple[ast.AST, _Place]] = [
+            (self._tree, _Place((), inside=False, guarded=self._around.program))
+        ]
         while waiting:
             node, place = waiting.pop()
             if isinstance(node, _TELLING):
@@ -143,14 +177,18 @@ class _Look:
         """Where the parts of a node stand that opens a block."""
         if isinstance(node, ast.Lambda):
             return place._replace(inside=True)
-        inside = place.inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        inside, first = place.inside, place.begins
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = inside or bool(place.heads) or node.name not in self._at_import
+            first = first or (not place.heads and begins(node))
         inside = inside or (isinstance(node, ast.ClassDef) and child in node.decorator_list)
         head = self._line(getattr(node, "lineno", 1))
-        return _Place((*place.heads[-20:], head), inside, place.guarded or _guards(node, child))
+        return _Place((*place.heads[-20:], head), inside, place.guarded or guards(node, child), first)
 
     def _learn(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.ImportFrom):
-            self._known.update({a.asname or a.name: f"{node.module or ''}.{a.name}" for a in node.names})
+            module = "." * bool(node.level) + (node.module or "")
+            self._known.update({a.asname or a.name: f"{module}.{a.name}" for a in node.names})
             return
         for a in node.names:
             top = a.name.partition(".")[0]
@@ -197,10 +235,12 @@ class _Look:
             case ast.Attribute() | ast.Name():
                 yield from self._name(node, place)
             case ast.Subscript(ctx=ast.Store() | ast.Del()):
-                yield from self._item(node)
+                yield from self._item(node, place)
+            case ast.AugAssign(target=ast.Name() as target) if self._changes(target, place):
+                yield f"changes {self.dotted(target)} for everybody"
             case ast.Call():
                 yield from self._call(node, place)
-            case ast.Raise(exc=ast.Name() as name) if self.dotted(name) in _ENDS:
+            case ast.Raise(exc=ast.Name() as name) if self.dotted(name) in _ENDS and self._counts(place):
                 yield "ends the process as a success"
             case ast.Constant(value=str(text)):
                 yield from self._text(text)
@@ -244,7 +284,7 @@ class _Look:
             yield "changes code that others run"
         elif name in _STREAMS and not (self._test and place.inside):
             yield "takes over the output"
-        elif self._patched(node.value, name, place):
+        elif node.attr not in _SETTINGS and self._patched(node.value, name, place):
             yield f"changes {name or node.attr} for everybody"
 
     def _patched(self, target: ast.expr, name: str, place: _Place) -> bool:
@@ -259,12 +299,31 @@ class _Look:
         last = self.dotted(target).rpartition(".")[2]
         return not place.inside or root in self._modules or last[:1].isupper()
 
-    def _item(self, node: ast.Subscript) -> Iterator[str]:
+    def _counts(self, place: _Place) -> bool:
+        """An end of the process matters when the file is imported, and in a function where nobody misses the rest."""
+        if place.guarded:
+            return False
+        return not place.inside or not (self._around.noticed or (place.begins and not self._test))
+
+    def _changes(self, base: ast.AST, place: _Place) -> bool:
+        """Whether this is the product's own data, and it is changed for everybody when a test is imported."""
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        name, own = self.dotted(base), self._around.own
+        if not self._test or place.inside or _root(base) not in self._known or name in self._modules:
+            return False
+        if isinstance(base, ast.Attribute) and base.attr == "config" and _root(base) not in self._modules:
+            return False
+        return own is None or name.partition(".")[0] in own or name.startswith(".")
+
+    def _item(self, node: ast.Subscript, place: _Place) -> Iterator[str]:
         base = node.value
         if self.dotted(base) == "sys.modules":
             yield "puts a module in the place of another"
         if self._test and (_is_call(base, "globals") or self._dictionary(base)):
             yield "changes names behind the tests' back"
+        elif self._changes(base, place):
+            yield f"changes {self.dotted(base) or 'what it imports'} for everybody"
 
     def _dictionary(self, base: ast.AST) -> bool:
         """`calc.__dict__` or `vars(calc)`."""
@@ -278,17 +337,13 @@ class _Look:
 
     def _call(self, node: ast.Call, place: _Place) -> Iterator[str]:
         name = self.dotted(node.func)
-        if (
-            name in _ENDS
-            and not place.guarded
-            and all(isinstance(a, ast.Constant) and not a.value for a in node.args)
-        ):
+        if name in _ENDS and self._counts(place) and not any(map(says_failure, node.args)):
             yield "ends the process as a success"
         if name in _TEXT_AS_CODE:
             yield "runs text as code"
         if name in ("os.write", "os.fdopen", "open") and node.args and _is_number(node.args[0], (1, 2)):
             yield "takes over the output"
-        if not place.inside and (_PATCHES in name or name.endswith(".MonkeyPatch")):
+        if id(node) in self._left:
             yield "patches for the whole process"
         last = name.rpartition(".")[2]
         if last in ("setattr", "delattr", "__setattr__", "__delattr__") and node.args and name.partition(".")[0] in (
@@ -306,15 +361,16 @@ class _Look:
                 yield "puts a module in the place of another"
             if self._test and (_is_call(func.value, "globals") or self._dictionary(func.value)):
                 yield "changes names behind the tests' back"
+                return
         if func.attr in ("__setattr__", "__delattr__") and self._patched(func.value, "", place):
             yield f"changes {self.dotted(func.value)} for everybody"
-        started = (
-            func.attr == "start"
-            and isinstance(func.value, ast.Call)
-            and _PATCHES in self.dotted(func.value.func)
-        )
-        if started and place.inside and not self._stops:
-            yield "patches for the whole process"
+        verbs = _CHANGES | _CHANGES_CONSTANTS if _is_constant(func.value) else _CHANGES
+        if func.attr in verbs and self._changes(func.value, place) and not self._is_module(func.value):
+            yield f"changes {self.dotted(func.value) or 'what it imports'} for everybody"
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """`from pkg import calc`: then `calc.update()` is a function's call."""
+        return isinstance(node, ast.Name) and self.dotted(node).rpartition(".")[2] in (self._around.own or ())
 
     def _text(self, text: str) -> Iterator[str]:
         place = next((p for p in PLACES if p in text), None)
@@ -337,22 +393,17 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 def _definition(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> Iterator[str]:
     if name in _DEFINES or name.startswith("pytest_"):
         yield "decides how tests are run"
-    match node.body:
-        case [*_, ast.Return(value=ast.Constant(value=True))] if name == "__eq__":
+    if name == "__eq__" and isinstance(node.body[-1], ast.Return):
+        returns = [n.value for n in ast.walk(node) if isinstance(n, ast.Return)]
+        if all(isinstance(value, ast.Constant) and value.value is True for value in returns):
             yield "equals everything"
-        case _:
-            return
 
 
-def _guards(node: ast.AST, child: ast.AST) -> bool:
-    """Whether a node runs a part of it only as a program of its own, and this is that part."""
-    match node:
-        case ast.If(
-            test=ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]), body=body
-        ) if child in body:
-            return True
-        case _:
-            return False
+def _is_constant(node: ast.AST) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.isupper()
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
