@@ -9,7 +9,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -249,10 +249,15 @@ def instructs_agents(path: str) -> str | None:
 
 def is_test_file(path: str) -> bool:
     """Whether this looks like a test, or like something that a test compares with."""
-    parts = _parts(path)
-    if parts[:1] and parts[0] in PRODUCT and len(parts) > 1:
-        return _why(parts, TEST_FILES) is not None or _why(parts[-1:], LOOSE) is not None
-    return _why(parts, (*TEST_FILES, *LOOSE)) is not None
+    folder, _, name = path.rpartition("/")
+    return len(path) > LONGEST or _holds_tests(folder) or _why(_parts(name), (*TEST_FILES, *LOOSE)) is not None
+
+
+@lru_cache(maxsize=10_000)
+def _holds_tests(folder: str) -> bool:
+    parts = _parts(folder)
+    kinds = TEST_FILES if parts[:1] and parts[0] in PRODUCT else (*TEST_FILES, *LOOSE)
+    return any(map(_globs(" ".join(kind.folders for kind in kinds)).fullmatch, parts))
 
 
 def is_named_as_test(path: str) -> bool:

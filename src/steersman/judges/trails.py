@@ -9,7 +9,7 @@ manifest imports of the product is not; what a script in a folder of tools impor
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from posixpath import dirname, join, normpath
 
@@ -211,10 +211,13 @@ class Tree:
         for path in sorted(paths):
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
         entry = _names(ALL)
-        self._tools = [path for path in sorted(paths) if _is_tool(path)]
         self._entries = [
             (n, p) for n, found in self._by_name.items() if entry.fullmatch(n.casefold()) for p in found
         ]
+
+    @cached_property
+    def _tools(self) -> list[str]:
+        return [path for path in sorted(self._paths) if _is_tool(path)]
 
     def entries(self, words: frozenset[str], folder: str) -> list[str]:
         """The files that these programs read: at the top, beside the speaker, in folders that are among the words."""
