@@ -4,7 +4,7 @@ import pytest
 
 from steersman.contracts.workspace import Text, Touched
 from steersman.judges import meddling as judge
-from steersman.judges.meddling import LANGUAGES, SIGNS, Known, changed_inside, meddling, readable, wanted
+from steersman.judges.meddling import LANGUAGES, SIGNS, Known, beside, meddling, readable
 
 MODULE = "changes calc.add for everybody"
 BAD = [
@@ -287,16 +287,11 @@ def test_only_the_projects_own_data_counts():
     }
 
 
-def test_what_has_to_be_read():
-    """The programs of a change, and the package that a test of Go stands in."""
-    touched = [
-        Touched("a/x_test.go", "", "b"),
-        Touched("a.md", "", "b"),
-        Touched("l.py", "", "b", kind="link"),
-    ]
-    tree = frozenset({"a/x.go", "a/x_test.go", "a/b/y.go", "a/z.txt"})
-    assert wanted(touched, tree) == ["a/x_test.go", "a/x.go"]
-    assert wanted(touched[1:], tree) == []
+def test_what_else_has_to_be_read():
+    """The package that a test of Go stands in, but for its tests and what is read anyway."""
+    tree = frozenset({"a/x.go", "a/x_test.go", "a/y.go", "a/b/y.go", "a/z.txt"})
+    assert beside(["a/x_test.go", "a/y.go"], tree) == ["a/x.go"]
+    assert beside(["a.py"], tree) == []
 
 
 @pytest.mark.parametrize(
@@ -306,14 +301,3 @@ def test_what_has_to_be_read():
 def test_programs_are_known_by_their_ending(path, is_one):
     """Only what may be a program is read."""
     assert readable(path) is is_one
-
-
-def test_tests_inside_a_product_file():
-    """Rust keeps tests beside the code: those that were there before are evidence like any other."""
-    old = Text("lib.rs", "fn a() {}\n#[cfg(test)]\nmod t { }\n")
-    same = Text("lib.rs", "fn b() {}\n#[cfg(test)]\nmod t { }\n")
-    assert not changed_inside("lib.rs", old, same)
-    assert changed_inside("lib.rs", old, Text("lib.rs", "fn a() {}\n#[cfg(test)]\nmod t { x }\n"))
-    assert changed_inside("lib.rs", old, Text("lib.rs", "fn a() {}\n"))
-    assert not changed_inside("lib.rs", Text("lib.rs", "fn a() {}"), old)
-    assert not changed_inside("lib.py", old, Text("lib.py", ""))

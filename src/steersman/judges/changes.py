@@ -23,7 +23,7 @@ from steersman.judges.infrastructure import (
     runs_as_code,
 )
 from steersman.judges.inside import changed_inside
-from steersman.judges.meddling import meddling, readable
+from steersman.judges.meddling import Known, meddling, readable
 from steersman.judges.shadows import stand_ins
 from steersman.judges.suites import holds_none, holds_tests
 from steersman.judges.text import printable
@@ -65,7 +65,7 @@ def suspects(
     seen = scene or Scene()
     named = (*commands, *(_modules(argv) for argv in commands))
     hidden = stand_ins(touched, seen.base, seen.trail.named, seen.trail.roots)
-    meddled = meddling(touched, seen.old, seen.new)
+    meddled = meddling(touched, seen.old, seen.new, Known(commands, seen.base))
     found: list[Suspect] = []
     for t in touched:
         why = _by_name(t, named) or _led_to(t, seen) or hidden.get(t.path) or meddled.get(t.path) or _link(t)

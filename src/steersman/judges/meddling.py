@@ -23,7 +23,7 @@ from steersman.judges.meddling_python import PLACES, Around, Found, looked_throu
 from steersman.judges.recipes import READERS
 from steersman.judges.runners import form_of, is_test_runner
 from steersman.judges.stores import ALL as _ALL
-from steersman.judges.stores import beside, go_stores, reopened, script_stores
+from steersman.judges.stores import go_stores, reopened, script_stores
 
 EACH = 256 << 10  # bytes of one file that are looked through
 TOTAL = 12 << 20
@@ -160,7 +160,6 @@ _COMMENT = {
 }  # fmt: skip
 # A line that may end a comment or a text is never only a comment.
 _QUOTES = ("*/", "`", '"', "'", "-}", "]]", "=cut", "//go:")
-_INLINE = re.compile(r"^[ \t]*#\[(?:cfg\(test\)|(?:\w+::)?test\b)", re.MULTILINE)
 
 
 class Known(NamedTuple):
@@ -179,12 +178,11 @@ def readable(path: str) -> bool:
     return "." not in name.lstrip(".") or _ending(name) in _BY_ENDING
 
 
-def wanted(touched: Sequence[Touched], tree: frozenset[str]) -> list[str]:
-    """The files that have to be read to judge a change: the programs in it, and what stands beside its tests."""
-    own = [t.path for t in touched if t.kind == "file" and readable(t.path)]
-    folders = {folder for path in own if (folder := beside(path)) is not None}
+def beside(changed: Sequence[str], tree: frozenset[str]) -> list[str]:
+    """What else has to be read to judge these files: the package that a test of Go stands in."""
+    folders = {path.rpartition("/")[0] for path in changed if path.endswith("_test.go")}
     near = (p for p in tree if p.endswith(".go") and p.rpartition("/")[0] in folders) if folders else ()
-    return [*own, *islice(sorted(set(near).difference(own)), _BESIDE)]
+    return sorted(p for p in near if p not in changed and not is_test_file(p))[:_BESIDE]
 
 
 def meddling(
@@ -208,16 +206,6 @@ def meddling(
         elif told := _told(_added(look, t.path, before, text)):
             found[t.path] = told
     return found
-
-
-def changed_inside(path: str, old: Text, new: Text) -> bool:
-    """Whether tests that stand in the product's own file, as in Rust, are not what they were."""
-    if not path.casefold().endswith(".rs"):
-        return False
-    parts = [_INLINE.search(text.content) for text in (old, new)]
-    if parts[0] is None:
-        return False
-    return parts[1] is None or old.content[parts[0].start() :] != new.content[parts[1].start() :]
 
 
 def _weight(path: str, text: Text) -> int:

@@ -116,11 +116,6 @@ _BODY = 32 << 10  # characters of a function in which a restore is looked for
 _GO_OPEN = frozenset({"os.Args", "flag.CommandLine"})
 
 
-def beside(path: str) -> str | None:
-    """The folder whose other files have to be known to judge a test; None where none has."""
-    return path.rpartition("/")[0] if path.endswith("_test.go") else None
-
-
 def go_stores(path: str, text: str, texts: Mapping[str, Text]) -> list[tuple[int, str]]:
     """Stores of a Go test into variables of the package, or of another, that are not put back when it ends."""
     names = {n for p, t in texts.items() if _same_package(path, p) for n in _go_variables(t.content)}

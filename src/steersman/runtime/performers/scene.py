@@ -27,8 +27,10 @@ def scene_of(
     """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
     there = frozenset(workspace.paths(base))
     programs = [t.path for t in change.touched if t.kind == "file" and _is_text(t.path)]
+    beside = meddling.beside(programs, there.union(change.files))
     old, new = (
-        _texts(workspace, commit, programs, meddling.EACH, meddling.TOTAL) for commit in (base, change.commit)
+        _texts(workspace, commit, paths, meddling.EACH, meddling.TOTAL)
+        for commit, paths in ((base, programs), (change.commit, [*programs, *beside]))
     )
     trail = _trail(workspace, base, trails.Tree(there.union(change.files)), checks)
     scene = Scene(there, trail, old, new, suites.ran_in(before, there))
