@@ -42,7 +42,8 @@ class Asked:
     def listening(self) -> Iterator["Asked"]:
         """Hears what is told as long as this is open."""
         for name in _FILES[self._form] if self._form else ():
-            shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
+            copied = shutil.copy(os.path.join(os.path.dirname(witness.__file__), name), self.folder)
+            os.chmod(copied, 0o500)  # an installer may have lost it
         match self._form:
             case "pytest" | "unittest":
                 self._source: Wire | Pipe = Wire(os.path.join(self.folder, WIRE), self._word, MOST_BYTES)

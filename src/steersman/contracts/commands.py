@@ -28,9 +28,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-    broken: tuple[
-        str, ...
-    ] = ()  # of the failed: no tests, but what holds some (a module, a package, a class)
+    broken: tuple[str, ...] = ()  # of the failed: what is no test but holds some, such as a module
     empty: tuple[str, ...] = ()  # what could hold tests and, by the runner's word, holds none
     cut: bool = False  # there were more names than are kept
 
