@@ -59,13 +59,19 @@ class Scene(msgspec.Struct, frozen=True):
 
 
 def suspects(
-    touched: Sequence[Touched], commands: Sequence[Argv], scene: Scene | None = None
+    touched: Sequence[Touched],
+    commands: Sequence[Argv],
+    scene: Scene | None = None,
+    checks: Sequence[Argv] | None = None,
 ) -> tuple[Suspect, ...]:
-    """The changed files that decide what the checks prove or what agents are told, in the order they came."""
+    """The changed files that decide what the checks prove or what agents are told, in the order they came.
+
+    `checks` are those of the commands whose results count; all of them where nobody says.
+    """
     seen = scene or Scene()
     named = (*commands, *(_modules(argv) for argv in commands))
     hidden = stand_ins(touched, seen.base, seen.trail.named, seen.trail.roots)
-    meddled = meddling(touched, seen.old, seen.new, Known(commands, seen.base))
+    meddled = meddling(touched, seen.old, seen.new, Known(commands if checks is None else checks, seen.base))
     found: list[Suspect] = []
     for t in touched:
         why = _by_name(t, named) or _led_to(t, seen) or hidden.get(t.path) or meddled.get(t.path) or _link(t)

@@ -84,9 +84,10 @@ def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, tuple[
     label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
     try:
         change = workspace.capture(call.run, tree.path, call.given("base"), label)
-        checks = tuple(tuple(argv) for argv in (*call.config.checks.values(), *call.config.worktree.setup))
-        scene = scene_of(workspace, call.given("base"), change, checks, _before(call))
-        return change, suspects(change.touched, checks, scene), ""
+        checks = tuple(tuple(argv) for argv in call.config.checks.values())
+        commands = (*checks, *(tuple(argv) for argv in call.config.worktree.setup))
+        scene = scene_of(workspace, call.given("base"), change, commands, _before(call))
+        return change, suspects(change.touched, commands, scene, checks), ""
     except UnrecordableError as error:
         return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
 
