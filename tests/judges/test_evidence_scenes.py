@@ -30,7 +30,8 @@ class Trees:
 
     def texts(self, commit, names, each, total):
         tree = self._trees[commit]
-        return tuple(Text(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
+        there = [(n, tree[n]) for n in names if n in tree]
+        return tuple(Text(n, t) if len(t) <= min(each, total) else Text(n, "", whole=False) for n, t in there)
 
 
 def judged(base, edits, check, *, ran=(), form="pytest", links=()):
@@ -118,6 +119,7 @@ OPEN = {
     "a package with an alias": ({"src/features/cart.ts": "", "features/cart.ts": "", "src/index.ts": "import cart from '@/features/cart';"}, {"src/features/cart.ts": "x"}, NPM),
     "a package of go": ({"spec/spec.go": "package spec", "main.go": 'import "example.org/x/spec"'}, {"spec/spec.go": "package spec // more"}, ("go", "test", "./...")),
     "a build of the product's own": ({"src/build.py": "1", ".env.example": "1", "scripts/import_prices.py": "1", "app/vendor/models.py": "1", "app/ci/models.py": "1", "src/data/project.json": "1"}, {"src/build.py": "2", ".env.example": "2", "scripts/import_prices.py": "2", "app/vendor/models.py": "2", "app/ci/models.py": "2", "src/data/project.json": "2"}, PYTEST),
+    "a long history": ({"CHANGELOG.md": "x" * 300_000}, {"CHANGELOG.md": "y" * 300_000}, PYTEST),
     "what git ignores, and no check minds": ({".gitignore": ""}, {".gitignore": "x"}, PYTEST),
     "words around an example": ({"calc.py": SHOWN}, {"calc.py": SHOWN.replace("    >>>", "    Adds.\n\n    >>>").replace("a - b", "a + b")}, (*PYTEST, "--doctest-modules")),
     "a further example": ({"calc.py": SHOWN}, {"calc.py": SHOWN + "\n\ndef sub(a, b):\n    '''\n    >>> sub(2, 3)\n    -1\n    '''\n"}, (*PYTEST, "--doctest-modules")),

@@ -24,7 +24,7 @@ _FENCE = re.compile(
 )
 _TEXTS = re.compile(r'"""|\'\'\'')
 _EXAMPLE = re.compile(r"^[ \t]*(?:>>>|iex(?:\(\d+\))?>)[^\n]*(?:\n[ \t]*[^\s>][^\n]*)*", re.MULTILINE)
-_PROSE = (".md", ".rst", ".txt")
+PROSE = (".md", ".rst", ".adoc", ".txt")
 
 
 def changed_inside(path: str, old: Text, new: Text, *, examples: bool = False) -> bool:
@@ -36,7 +36,7 @@ def changed_inside(path: str, old: Text, new: Text, *, examples: bool = False) -
             return _lost(_shown(old), _shown(new))
         case "py" | "pyi" | "pyx" if examples:
             return _lost(_shown(old), _shown(new))
-        case _ if examples and path.casefold().endswith(_PROSE):
+        case _ if examples and path.casefold().endswith(PROSE):
             return _examples(old.content) != _examples(new.content)
         case _:
             return False

@@ -77,25 +77,29 @@ def commands(text: str, *, shell: bool = True) -> Iterator[Spoken]:
     for segment in _SEGMENTS.split(text):
         words = [w for w in _BREAKS.split(_DASHED.sub(r"\g<flag> ", segment)) if w]
         first = shell and words[:1] != [] and words[0] in FIRST_READERS and not _KEY.match(segment)
-        reads, says = first, first and words[0] in _SAYING
-        runs_source, unittest = False, False
-        many = shell and not first and sum(word.endswith(SOURCES) for word in words) > 1
-        for before, word in zip(["", *words], words, strict=False):
-            if not reads and (runs_source or not word.endswith(SOURCES)):
-                near = word.startswith(("./", "../")) or before in LOAD_FLAGS
-                yield Spoken(word, before in MODULE_FLAGS, near)
-                yield from _prefixes(word) if unittest and "/" not in word else ()
-            elif (
-                reads and not says and not word.endswith(_READ) and before[:1] and (first or before[0] == "-")
-            ):
-                yield Spoken(word)
-            elif many and word.endswith(SOURCES):
-                yield Spoken(word, compiled=True)
-            name = word.rpartition("/")[2]
-            many = many and name not in _LINTERS
-            reads = reads or (shell and name in READERS)
-            runs_source = runs_source or name in RUNNERS_OF_SOURCE
-            unittest = (unittest or word == "unittest") and word != "discover"
+        if first:
+            yield from (Spoken(w) for w in words[1:] if words[0] not in _SAYING and not w.endswith(_READ))
+        else:
+            yield from _command(words, shell=shell)
+
+
+def _command(words: list[str], *, shell: bool) -> Iterator[Spoken]:
+    reads, runs_source, unittest = False, False, False
+    many = shell and sum(word.endswith(SOURCES) for word in words) > 1
+    for before, word in zip(["", *words], words, strict=False):
+        if not reads and (runs_source or not word.endswith(SOURCES)):
+            near = word.startswith(("./", "../")) or before in LOAD_FLAGS
+            yield Spoken(word, before in MODULE_FLAGS, near)
+            yield from _prefixes(word) if unittest and "/" not in word else ()
+        elif many and word.endswith(SOURCES):
+            yield Spoken(word, compiled=True)
+        elif before.startswith("-") and not word.endswith(_READ):
+            yield Spoken(word)
+        name = word.rpartition("/")[2]
+        many = many and name not in _LINTERS
+        reads = reads or (shell and name in READERS)
+        runs_source = runs_source or name in RUNNERS_OF_SOURCE
+        unittest = (unittest or word == "unittest") and word != "discover"
 
 
 def _prefixes(dotted: str) -> Iterator[Spoken]:

@@ -60,7 +60,7 @@ _RECIPES = (
     ".sh", ".bash", ".zsh", ".ksh", ".fish", ".ps1", ".bat", ".cmd", ".mk", ".mak", ".cmake", ".yml", ".yaml", ".toml",
     ".ini", ".cfg", ".gradle", ".kts",
 )  # fmt: skip
-PROSE = (".md", ".rst", ".adoc")  # a script that reads them proves little by them
+_PROSE = (".md", ".rst", ".adoc")  # a script that reads them proves little by them
 _KINDS: dict[str, Kind] = {"__init__.py": "package", "conftest.py": "conftest"}
 _STARTS = frozenset({"main", "app", "cli", "program", "server"})
 _MAIN = re.compile(r"\bmain\s*\(")
@@ -244,7 +244,7 @@ class Tree:
             path
             for s in told
             for path in self._meant(s, folder, around)
-            if path != by and not (by and path.endswith(PROSE))
+            if path != by and not (by and path.endswith(_PROSE))
         ]
 
     def _meant(self, s: Spoken, folder: str, around: frozenset[str]) -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 
 from steersman.contracts.commands import Argv, CommandResult
 from steersman.contracts.workspace import Change, Text
-from steersman.judges import meddling, suites, trails
+from steersman.judges import inside, meddling, suites, trails
 from steersman.judges.changes import Scene
 from steersman.judges.infrastructure import changes_test_infrastructure, is_test_file
 from steersman.ports.workspace import Workspace
@@ -26,19 +26,21 @@ def scene_of(
 ) -> Scene:
     """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
     there = frozenset(workspace.paths(base))
-    programs = [t.path for t in change.touched if t.kind == "file" and _is_text(t.path)]
+    files = [t.path for t in change.touched if t.kind == "file"]
+    programs = [path for path in files if meddling.readable(path)]
     beside = meddling.beside(programs, there.union(change.files))
     old, new = (
         _texts(workspace, commit, paths, meddling.EACH, meddling.TOTAL)
         for commit, paths in ((base, programs), (change.commit, [*programs, *beside]))
     )
+    prose = [path for path in files if path.casefold().endswith(inside.PROSE)]
+    for commit, texts in ((base, old), (change.commit, new)):
+        texts |= {
+            p: t for p, t in _texts(workspace, commit, prose, suites.EACH, suites.TESTS).items() if t.whole
+        }
     trail = _trail(workspace, base, trails.Tree(there.union(change.files)), checks)
     scene = Scene(there, trail, old, new, suites.ran_in(before, there))
     return _with_uses(workspace, base, scene, [t.path for t in change.touched if t.old])
-
-
-def _is_text(path: str) -> bool:
-    return meddling.readable(path) or path.casefold().endswith(trails.PROSE)
 
 
 def _texts(workspace: Workspace, commit: str, paths: Sequence[str], each: int, total: int) -> dict[str, Text]:
@@ -55,14 +57,7 @@ def _with_uses(workspace: Workspace, base: str, scene: Scene, changed: Sequence[
     used = suites.uses(read, doubtful)
     named = [p for p in doubtful if is_test_file(p)]
     others = (
-        [
-            p
-            for p in scene.base - tests - scene.trail.named.keys()
-            if p.rpartition("/")[2] in _MANIFESTS
-            or (meddling.readable(p) and not changes_test_infrastructure(p))
-        ]
-        if used or named
-        else []
+        filter(_is_of_the_product, scene.base - tests - scene.trail.named.keys()) if used or named else ()
     )
     rest = _texts(workspace, base, suites.nearest(others, changed), suites.EACH, suites.OTHERS)
     elsewhere = suites.uses(rest, {*used, *named}, folders=True)
@@ -74,6 +69,12 @@ def _with_uses(workspace: Workspace, base: str, scene: Scene, changed: Sequence[
             scene.trail, examples=scene.trail.examples or any("doctest" in t.content for t in read.values())
         ),
     )
+
+
+def _is_of_the_product(path: str) -> bool:
+    if path.rpartition("/")[2] in _MANIFESTS:
+        return True
+    return meddling.readable(path) and not changes_test_infrastructure(path)
 
 
 def _trail(workspace: Workspace, base: str, tree: trails.Tree, checks: Sequence[Argv]) -> trails.Trail:
