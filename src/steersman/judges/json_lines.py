@@ -1,6 +1,6 @@
 """Where each key and item of a JSON text stands: the lines that no decoder keeps.
 
-**Invariant:** total and linear; of a text that is not JSON it says as much as it can see, and never raises.
+**Invariant:** total and linear, of a bounded depth; of a text that is not JSON it says as much as it can see, and never raises.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 Path = tuple[str | int, ...]
 
+DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"', re.DOTALL)
 
 
@@ -41,6 +42,8 @@ def json_lines(text: str) -> JsonLines:
     for number, word in _tokens(text):
         top = stack[-1] if stack else None
         if word in "{[":
+            if len(stack) == DEEPEST:
+                break  # paths of endless depth would fill the memory; whoever reads the value refuses it anyway
             path = top.here if top else ()
             lines.setdefault(path, number)
             stack.append(_Open(path, is_list=word == "["))

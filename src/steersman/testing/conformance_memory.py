@@ -232,9 +232,9 @@ class MemoriesConformance:
         put(memories, "of a task", scope="task", subject="t1")
         pack = memories.pack("alpha", "shop", threshold=3)
         assert (pack.project_id, pack.query, pack.threshold) == ("shop", "alpha", 3)
-        assert texts(pack.memories)[0] == "alpha"
+        assert [m.id for m in pack.memories] == sorted(m.id for m in pack.memories)
         assert sorted(texts(pack.memories)) == ["alpha", "lunch", "noon"]
-        assert texts(memories.pack("task", "shop").memories)[0] == "of a task"
+        assert "of a task" in texts(memories.pack("task", "shop").memories)
         assert texts(memories.pack("alpha", "shop", scopes=("task",)).memories) == []
 
     def test_a_plan_gets_a_bounded_number(self, memories: Memories) -> None:
@@ -242,5 +242,5 @@ class MemoriesConformance:
         put(memories, *(f"note {n}" for n in range(MOST_PACKED + 5)), "alpha")
         pack = memories.pack("alpha", "shop")
         assert len(pack.memories) == MOST_PACKED
-        assert pack.memories[0].text == "alpha"
+        assert "alpha" in texts(pack.memories)
         assert pack == memories.pack("alpha", "shop")

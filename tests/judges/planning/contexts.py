@@ -7,7 +7,7 @@ import msgspec
 from intent_samples import PLAIN, content, put
 
 from steersman.adapters.registry_files import FileRegistries
-from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, Memory, MemoryPack
+from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, MemoryPack, Recalled
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
 from steersman.judges.planning.intent import effective
@@ -32,12 +32,11 @@ def bundle(
         stopped_by="" if complete else "too many files",
     )
     kept = tuple(
-        Memory(
+        Recalled(
             id=f"mem_{n:012x}",
             scope="project",
             text=f"lesson {n}",
             tags=("lesson",),
-            created_at="2026-01-25T09:30:00Z",
         )
         for n in range(memories)
     )

@@ -9,8 +9,8 @@ from steersman.contracts.planning.context import (
     Evidence,
     Fact,
     FactPack,
-    Memory,
     MemoryPack,
+    Recalled,
 )
 from steersman.contracts.planning.policy import PRESETS
 from steersman.judges.planning.citations import bundled, fact_ref
@@ -49,7 +49,7 @@ def test_everything_known_is_listed_and_the_bundle_fits_its_contract():
         evidence=(seen,),
         bounds=bounds,
     )
-    kept = Memory(id="mem_0123456789ab", scope="project", text="x", created_at="2026-01-01T00:00:00Z")
+    kept = Recalled(id="mem_0123456789ab", scope="project", text="x")
     memory = MemoryPack(project_id="p", query="", scopes=("project",), threshold=1, memories=(kept,))
     made = bundled(memory, facts, PRESETS["interactive"])
     assert made.evidence_refs == tuple(sorted(made.evidence_refs))

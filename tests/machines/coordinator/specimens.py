@@ -21,8 +21,8 @@ from steersman.contracts.planning.context import (
     Evidence,
     Fact,
     FactPack,
-    Memory,
     MemoryPack,
+    Recalled,
 )
 from steersman.contracts.planning.decisions import (
     PrecheckReport,
@@ -224,7 +224,7 @@ MEMORY = MemoryPack(
     scopes=("project",),
     threshold=1,
     memories=(
-        Memory(id="mem_0123456789ab", scope="project", text="The pump is old.", created_at=AT),
+        Recalled(id="mem_0123456789ab", scope="project", text="The pump is old."),
     ),
 )  # fmt: skip
 REFS = (

@@ -70,15 +70,25 @@ class Memory(Document, frozen=True, kw_only=True):
     created_at: Moment
 
 
+class Recalled(Document, frozen=True, kw_only=True):
+    """A memory as a plan has it: what it says, not when or by whom it was kept."""
+
+    id: Annotated[str, Meta(pattern=r"^mem_[0-9a-f]{12}$")]
+    scope: Scope
+    subject: Annotated[str, Meta(max_length=200)] = ""
+    text: Text
+    tags: Annotated[tuple[Line, ...], Meta(max_length=20)] = ()
+
+
 class MemoryPack(Document, frozen=True, kw_only=True):
-    """The memories that fit, in an order that depends on nothing but them and the question."""
+    """The memories that fit, sorted by name: two machines that remember the same have the same pack."""
 
     schema_version: Literal["1.1.0"] = "1.1.0"
     project_id: Annotated[str, Meta(min_length=1, max_length=120)]
     query: Annotated[str, Meta(max_length=4000)]
     scopes: tuple[Scope, ...]
     threshold: Count  # how many there have to be
-    memories: tuple[Memory, ...]
+    memories: tuple[Recalled, ...]
 
 
 class ContextBundle(Document, frozen=True, kw_only=True):

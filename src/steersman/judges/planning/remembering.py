@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from steersman.contracts.planning.context import Memory, MemoryPack
+from steersman.contracts.planning.context import Memory, MemoryPack, Recalled
 from steersman.contracts.planning.words import Scope
 from steersman.errors import UserError
 from steersman.judges.planning.hidden import hidden
@@ -121,5 +121,11 @@ def packed(
         query=well_formed(query)[:4000],
         scopes=scopes,
         threshold=threshold,
-        memories=tuple(chosen.values())[:MOST_PACKED],
+        memories=tuple(sorted(map(_recalled, [*chosen.values()][:MOST_PACKED]), key=lambda m: m.id)),
+    )
+
+
+def _recalled(memory: Memory) -> Recalled:
+    return Recalled(
+        id=memory.id, scope=memory.scope, subject=memory.subject, text=memory.text, tags=memory.tags
     )

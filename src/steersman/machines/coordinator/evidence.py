@@ -1,6 +1,6 @@
-"""Whether what an intent cites can be found: in facts, memory, the registry.
+"""Whether what an intent cites can be found: in facts, memory, the registry, itself, and files that the scan has seen.
 
-**Invariant:** what a reference of an unchecked scheme leads to is not claimed; only its scheme is known.
+**Invariant:** what cannot be found is not evidence, whatever its name says.
 """
 
 import re
@@ -11,7 +11,7 @@ from steersman.contracts.planning.words import Kind
 from steersman.machines.coordinator.inputs import Inputs
 
 IN_CONTEXT = ("scan", "fact", "memory")  # the bundle lists every name
-TRUSTED = ("doc", "intent", "answer")  # known, and looked up by whoever reads the plan
+_INTENT = "intent"  # its own words; nobody has answered anything when an intent is written, so that answer:// leads nowhere
 _REGISTERED = re.compile(
     r"(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?(?:#([0-9a-f]+))?"
 )
@@ -36,7 +36,9 @@ def _leads(inputs: Inputs, ref: str, known: frozenset[str]) -> bool:
         return _registered(inputs, cast("Kind", found[1]), found[2], found[3], found[4])
     if scheme == "rule" and (found := _RULE.fullmatch(rest)):
         return _registered(inputs, "rule", found[1], found[2], None)
-    return scheme in TRUSTED
+    if scheme == "doc":
+        return any(rest.partition("#")[0] == seen.source_file for seen in inputs.bundle.facts.evidence)
+    return scheme == _INTENT and rest.partition("/")[0] == inputs.intent.id
 
 
 def _registered(inputs: Inputs, kind: Kind, id_: str, version: str | None, digest: str | None) -> bool:
