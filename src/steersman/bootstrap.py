@@ -168,6 +168,12 @@ def signed_here(project: "Path") -> Any:
     return AnchorKey(state_dir(project)).holds
 
 
+def key_here(project: "Path") -> str:
+    """The name of this project's key; empty where it has none yet."""
+    place = state_dir(project) / "anchor.pub"
+    return place.read_text(encoding="ascii", errors="replace").strip() if place.is_file() else ""
+
+
 def known_secrets(project: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Values that are never kept and never told: of the environment, of logins, of the project's own variables."""
     return _secrets(project)((*named, *_named_secrets(project)))

@@ -69,7 +69,7 @@ GUARDS = (
     Line("AWAITING_ANSWERS", "GRAPH_FINALIZED", "Answers valid, no rule conflicts", "answered", (
         ("malformed", "AWAITING_ANSWERS"), ("partial", "AWAITING_ANSWERS"), ("contradicts", "RULES_EVALUATED"), ("blocks", "BLOCKED"))),
     Line("GRAPH_FINALIZED", "REVIEW_PACK_BUILT", "Graph complete, no placeholders", "whole", (
-        ("stopped", "BLOCKED"), ("holes", "BLOCKED"))),
+        ("stopped", "BLOCKED"), ("overruled", "BLOCKED"), ("emptied", "BLOCKED"), ("risky", "BLOCKED"), ("holes", "BLOCKED"))),
     Line("REVIEW_PACK_BUILT", "FROZEN_OUTPUTS", "Budgets satisfied, review requirements met", "reviewable", (
         ("overspent", "BLOCKED"), ("unreviewed", "BLOCKED"), ("unjustified", "BLOCKED"))),
     Line("FROZEN_OUTPUTS", "DONE", "Checksums valid, lineage complete", "frozen", (

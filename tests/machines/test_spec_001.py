@@ -50,7 +50,7 @@ ILL = {
     "cyclic": {"cycles": 1}, "unmapped": {"unmapped": 1}, "unassigned": {"unassigned": 1}, "unsupported": {"unsupported": 1},
     "over_budget": {"over": 1}, "unevidenced": {"unevidenced": 1}, "undefaulted": {"undefaulted": 1}, "unfit": {"unfit": 1},
     "stops": {"choice": "stop"}, "malformed": {"problems": 1}, "partial": {"unanswered": 1}, "contradicts": {"conflicts": 1},
-    "blocks": {"blocked": 1}, "stopped": {"blocked": 1}, "holes": {"placeholders": 1},
+    "blocks": {"blocked": 1}, "stopped": {"blocked": 1}, "holes": {"placeholders": 1}, "overruled": {"ruled_out": 1}, "emptied": {"emptied": 1}, "risky": {"alone": 1},
     "overspent": {"over": ("max_files",)}, "unreviewed": {"uncovered": 1}, "unjustified": {"unjustified": 1},
     "ill_formed": {"malformed": 1}, "unmatched": {"unmatched": 1}, "untraced": {"untraced": 1},
 }  # fmt: skip

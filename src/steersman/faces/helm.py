@@ -101,6 +101,10 @@ class Helm(Protocol):
         """Whether some bytes were signed by this project's key."""
         ...
 
+    def key_here(self, project: "Path") -> str:
+        """The name of this project's key; empty where it has none yet."""
+        ...
+
     def sqlite_version(self) -> str: ...
 
     def known_secrets(self, project: str) -> tuple[str, ...]:

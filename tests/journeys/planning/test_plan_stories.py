@@ -439,6 +439,67 @@ def test_any_changed_byte_is_found(plans):
     assert plans.project.call("plan", "verify", "plan").code == 0
 
 
+def test_a_plan_without_its_signature_or_with_another_key_is_not_trusted(plans, tmp_path):
+    """§10: without the signed statement nobody says that these are the files; elsewhere the maker's key is asked for."""
+    plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "../plan")
+    folder = plans.project.place / "plan"
+    key = plans.project.state / "anchor.pub"
+    elsewhere = plans.project.call(
+        "plan", "verify", "../plan", "--json", XDG_STATE_HOME=str(tmp_path / "other")
+    )
+    assert (elsewhere.code, elsewhere.json()["signature"]) == (1, "by a key that is not known here")
+    given = plans.project.call(
+        "plan", "verify", "../plan", "--key", str(key), "--json", XDG_STATE_HOME=str(tmp_path / "other")
+    )
+    assert (given.code, given.json()["signature"]) == (0, "holds, by the given key")
+    (tmp_path / "wrong.pub").write_text("AAAA\n")
+    assert plans.project.call("plan", "verify", "../plan", "--key", str(tmp_path / "wrong.pub")).code == 2
+    (folder / "plan.dsse.json").unlink()
+    bare = plans.project.call("plan", "verify", "../plan", "--json")
+    assert (bare.code, bare.json()["signature"], bare.json()["whole"]) == (1, "missing", False)
+
+
+# ── what is left ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_rule_about_files_sees_the_scope_that_was_answered(plans):
+    """§7, §8: leaving the scope open and naming it in an answer does not lead around a rule."""
+    plans.rule(
+        "rule_story_files", "deny", "block", when='intent.files.exists(f, f.startsWith("src/chandler/"))'
+    )
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    done = plans.answered(waits.run, "text", text=FILE)
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "rest_denied")
+    assert "rule_story_files" in json.dumps(done.failure)
+
+
+def test_full_auto_does_not_take_a_high_risk(plans):
+    """§Red Line #3: the plan's own risk counts, whatever the author has stated."""
+    made = plans.intent("--workflow", "wf_data_migration", mode="full_auto")
+    done = plans.plan(plans.write(made))
+    assert (done.state, done.code) == ("BLOCKED", 1)
+    assert "interaction.mode" in done.changes()
+
+
+def test_a_plan_with_nothing_in_it_is_none(plans):
+    """§8: where all evidence leads nowhere every command is left out, and that is no plan."""
+    value = plans.intent(mode="full_auto")
+    for command in value["planned_commands"]:
+        command["evidence_refs"] = ["answer://q_nobody_said_this"]
+    done = plans.plan(plans.write(value))
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "phase_emptied")
+
+
+def test_endless_nesting_is_refused_at_once(plans):
+    """A small file of a hundred thousand brackets costs neither memory nor a traceback."""
+    for name, text in (("lists.json", "[" * 100_000), ("maps.json", '{"a":' * 40_000)):
+        (plans.project.place / name).write_text(text)
+        for words in (("intent", "check"), ("plan",)):
+            said = plans.project.call(*words, f"../{name}", timeout=20)
+            assert said.code in (2, 4), said
+            assert "Traceback" not in said.err
+
+
 def test_two_plans_are_compared_by_their_inputs(plans):
     """`plan diff` says which input made the difference, and what of the plan changed."""
     value = plans.intent(mode="full_auto")

@@ -25,6 +25,7 @@ from steersman.machines.coordinator.failure import (
 from steersman.machines.coordinator.faults import Faults, faults
 from steersman.machines.coordinator.graph import asked_of, draft
 from steersman.machines.coordinator.reasons import CAUSES
+from steersman.machines.coordinator.remaining import Remaining
 from steersman.machines.coordinator.review import ReviewFaults, review_faults
 from steersman.machines.coordinator.uncertainties import Chosen
 
@@ -104,6 +105,9 @@ CASES = {
     "checksum_failed": freeze_failure(ME, unmatched=WRONG),
     "lineage_incomplete": freeze_failure(ME, untraced=WRONG),
     "not_written": freeze_failure(ME),
+    "rest_denied": finalize_failure(ME, NO_FAULTS, rest=Remaining(WRONG, (), ())),
+    "phase_emptied": finalize_failure(ME, NO_FAULTS, rest=Remaining((), WRONG, ())),
+    "rest_risky": finalize_failure(ME, NO_FAULTS, rest=Remaining((), (), WRONG)),
     "broken": broken(ME, "PRECHECKED", "the disk is gone"),
 }  # fmt: skip
 

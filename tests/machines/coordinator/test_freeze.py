@@ -34,6 +34,7 @@ from steersman.machines.coordinator.attest import (
     envelope,
     envelope_problems,
     pae,
+    signers,
     statement,
 )
 from steersman.machines.coordinator.freeze import (
@@ -317,3 +318,9 @@ def test_no_byte_of_an_envelope_changes_unseen():
     for at in range(0, len(data), 97):
         changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         assert envelope_problems(changed, FILES, holds)
+
+
+def test_an_envelope_names_its_signers():
+    """Whose it is can be told before anybody knows whether it holds; what is no envelope names nobody."""
+    assert signers(envelope(b"{}", "a key", b"sig")) == ("a key",)
+    assert signers(b"{}") == signers(b"\xff") == ()

@@ -78,6 +78,9 @@ class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     uncertainties: int = 0
     askable: int = 0  # of them, that policy lets us ask
     blocked: int = 0  # that stop the run when their default holds
+    ruled_out: int = 0  # commands that rules speak against now that the rest is settled
+    emptied: int = 0  # phases that have to show something and have nothing left
+    alone: int = 0  # a risk that full_auto does not take
     graph_ref: str = ""
     graph_digest: str = ""
     uncertainties_ref: str = ""

@@ -137,14 +137,16 @@ def explain(deck: Deck, *, what: str) -> int:
 @verb(
     "verify",
     "steersman plan verify plan/",
-    exits="0 every byte fits · 1 something differs · 2 there is no plan",
+    "steersman plan verify plan/ --key their-anchor.pub   # of another project",
+    exits="0 every byte fits · 1 something differs, or the signature is missing or by another key · 2 there is no plan",
 )
 @click.argument("place", metavar="DIR")
-def verify(deck: Deck, *, place: str) -> int:
+@click.option("--key", default="", metavar="FILE", help="The maker's public key (anchor.pub), where it is not this project's.")  # fmt: skip
+def verify(deck: Deck, *, place: str, key: str) -> int:
     """Hold every byte of the frozen plan in DIR against its manifest, lineage and signature."""
     from steersman.faces.planning import verified
 
-    problems, signed = verified(deck, place)
+    problems, signed = verified(deck, place, key)
     _told(deck, problems, place)
     deck.tell(
         {
@@ -155,7 +157,12 @@ def verify(deck: Deck, *, place: str) -> int:
         }
     )
     if problems:
-        deck.say(f"{place} is not the plan that was frozen: {len(problems)} differences", fg="red")
+        told = (
+            "cannot be trusted"
+            if signed.startswith(("by a key", "missing"))
+            else "is not the plan that was frozen"
+        )
+        deck.say(f"{place} {told}: signature {signed}, {len(problems)} differences", fg="red")
         return ENDED
     deck.say(f"{place}: every file is as it was frozen; signature: {signed}", fg="green")
     return DONE

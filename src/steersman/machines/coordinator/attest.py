@@ -67,6 +67,14 @@ def envelope(payload: bytes, keyid: str, sig: bytes) -> bytes:
     return canonical(Envelope(payload=packed, payload_type=PAYLOAD_TYPE, signatures=(signed,)))
 
 
+def signers(data: bytes) -> tuple[str, ...]:
+    """The names of the keys that an envelope says it is signed with; none where it is no envelope."""
+    try:
+        return tuple(one.keyid for one in msgspec.json.decode(data, type=Envelope).signatures)
+    except (msgspec.MsgspecError, UnicodeError):
+        return ()
+
+
 def envelope_problems(data: bytes, files: Mapping[str, bytes], holds: Holds) -> tuple[Problem, ...]:
     """Everything by which an envelope is not a genuine statement about these files; empty when it is."""
     try:

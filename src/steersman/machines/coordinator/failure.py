@@ -14,6 +14,7 @@ from steersman.contracts.planning.words import Risk
 from steersman.judges.text import clip
 from steersman.machines.coordinator.faults import Faults
 from steersman.machines.coordinator.reasons import CAUSES
+from steersman.machines.coordinator.remaining import NOTHING, Remaining
 from steersman.machines.coordinator.review import ReviewFaults
 from steersman.machines.coordinator.uncertainties import Chosen
 
@@ -132,10 +133,20 @@ def answer_failure(
 
 
 def finalize_failure(
-    about: About, faults: Faults, blocked: Iterable[Answer] = (), questions: Iterable[AskedQuestion] = ()
+    about: About,
+    faults: Faults,
+    blocked: Iterable[Answer] = (),
+    questions: Iterable[AskedQuestion] = (),
+    rest: Remaining = NOTHING,
 ) -> FailurePack:
-    """A graph that cannot be completed, or a default that stops the run."""
-    found: Found = {"default_blocks": _stopping(blocked, questions), **_faulty(faults)}
+    """A graph that cannot be completed, a default that stops the run, or something against what is left."""
+    found: Found = {
+        "default_blocks": _stopping(blocked, questions),
+        "rest_denied": rest.ruled_out,
+        "phase_emptied": rest.emptied,
+        "rest_risky": rest.alone,
+        **_faulty(faults),
+    }
     return _pack(about, "GRAPH_FINALIZED", found, "no_graph")
 
 

@@ -80,6 +80,10 @@ CAUSES: dict[str, Cause] = {
     "checksum_failed":     Cause(_BOUND,  "What was written is not what was worked out", "--out", "Write to another directory; look at the disk."),
     "lineage_incomplete":  Cause(_BOUND,  "The plan cannot be traced back to its inputs", "registry", "Plan again with the registry as it is now."),
     "not_written":         Cause(_BOUND,  "The plan could not be written", "--out", "Give a directory that can be written."),
+    # GRAPH_FINALIZED, beside those of a graph
+    "rest_denied":         Cause("rule_denied", "A rule speaks against what is left of the plan", "planned_commands", "Keep in the plan what the rule asks for, or plan without the named command."),
+    "phase_emptied":       Cause(_BOUND,  "A phase that has to show something has nothing left", "planned_commands", "Plan a command for it that evidence speaks for, or do not select the phase."),
+    "rest_risky":          Cause(_POLICY, "A high or critical risk is not planned in full_auto", "interaction.mode", "Choose semi_auto or interactive."),
     # anywhere
     "broken":              Cause(_BOUND,  "It could not be worked out", "surroundings", "Mend what is named, and plan again; `steersman doctor` looks at the rest."),
 }

@@ -181,8 +181,11 @@ BLOCKS = Guard("blocks", "an answer or a default says block", lambda _, e: e.blo
 ANSWERED = Guard("answered", "answers valid, no rule conflicts", lambda _, e: e.weighed > 0 and bool(e.settled_ref) and not (e.problems or e.unanswered or e.conflicts or e.blocked))
 
 STOPPED = Guard("stopped", "a default stops the run", lambda _, e: e.blocked > 0)
+OVERRULED = Guard("overruled", "a rule speaks against what is left of the plan", lambda _, e: e.ruled_out > 0)
+EMPTIED = Guard("emptied", "a phase that has to show something has nothing left", lambda _, e: e.emptied > 0)
+RISKY = Guard("risky", "I3: what is left is of high or critical risk, in full_auto", lambda _, e: e.alone > 0)
 HOLES = Guard("holes", "placeholders, cycles or missing fields are left, or a node has no swimlane", lambda _, e: e.placeholders + e.incomplete + e.unassigned + e.cycles + e.unsupported > 0)
-WHOLE = Guard("whole", "graph complete, no placeholders", lambda _, e: e.nodes > 0 and bool(e.graph_ref) and not (e.blocked or e.placeholders or e.incomplete or e.unassigned or e.cycles or e.unsupported))
+WHOLE = Guard("whole", "graph complete, no placeholders", lambda _, e: e.nodes > 0 and bool(e.graph_ref) and not (e.blocked or e.ruled_out or e.emptied or e.alone or e.placeholders or e.incomplete or e.unassigned or e.cycles or e.unsupported))
 
 OVERSPENT = Guard("overspent", "change impact beyond the budgets", lambda _, e: bool(e.over))
 UNREVIEWED = Guard("unreviewed", "a requires_review category has no review gate", lambda _, e: e.uncovered > 0)
@@ -251,7 +254,7 @@ NAMES = (
     naming(EMIT, (OVER_BUDGET, E.budget_exceeded), (UNEVIDENCED, E.questions_unfit), (UNDEFAULTED, E.questions_unfit), (UNFIT, E.questions_unfit), (OUT, E.questions_emitted), (otherwise, E.questions_unfit)),
     naming(ASK, (STOPS, E.answers_stopped), (otherwise, E.answers_given)),
     naming(WEIGH, (MALFORMED, E.answers_refused), (PARTIAL, E.answers_refused), (CONTRADICTS, E.answers_conflict), (BLOCKS, E.answers_block), (ANSWERED, E.answers_received), (otherwise, E.answers_refused)),
-    naming(FINALIZE, (STOPPED, E.graph_incomplete), (HOLES, E.graph_incomplete), (WHOLE, E.graph_completed), (otherwise, E.graph_incomplete)),
+    naming(FINALIZE, (STOPPED, E.graph_incomplete), (OVERRULED, E.graph_incomplete), (EMPTIED, E.graph_incomplete), (RISKY, E.graph_incomplete), (HOLES, E.graph_incomplete), (WHOLE, E.graph_completed), (otherwise, E.graph_incomplete)),
     naming(PACK, (OVERSPENT, E.budget_violated), (UNREVIEWED, E.review_unmet), (UNJUSTIFIED, E.review_unmet), (REVIEWABLE, E.review_pack_ready), (otherwise, E.review_unmet)),
     naming(FREEZE, (ILL_FORMED, E.output_malformed), (UNMATCHED, E.freezing_failed), (UNTRACED, E.freezing_failed), (FROZEN, E.outputs_frozen), (otherwise, E.freezing_failed)),
 )

@@ -16,8 +16,10 @@ from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.decisions import (
     PrecheckReport,
     Problem,
+    RuleDecision,
 )
 from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
 from steersman.contracts.planning.review import ReviewPack
 from steersman.errors import JournalError, SteersmanError, UserError
@@ -37,6 +39,7 @@ from steersman.machines.coordinator import attest, failure, graph, review, uncer
 from steersman.machines.coordinator import freeze as freezing
 from steersman.machines.coordinator.faults import Faults, faults
 from steersman.machines.coordinator.inputs import lineage, plan_id
+from steersman.machines.coordinator.remaining import remaining
 from steersman.machines.coordinator.verify import verify
 from steersman.runtime.call import Call
 from steersman.runtime.performers.plan_documents import COORDINATOR, Table
@@ -137,8 +140,7 @@ def _had(ask: Callable[[], Any]) -> tuple[Any, str]:
 @_planned("RULES_EVALUATED")
 def adjudicate(t: Table) -> facts.RulesFacts:
     """Every rule on every planned command, the plan's risk, and advice on models."""
-    rules = tuple(r for r in t.registry.all_usable("rule") if isinstance(r, Rule))
-    decisions = adjudicated(t.intent, t.registry, t.bundle, compile_rules(rules), t.effective)
+    decisions = _adjudicated(t, t.intent)
     risk = assess(t.intent, t.registry, decisions, t.bundle)
     routing = advise(t.intent, t.registry, t.policy)
     never = forbidden(t.intent, t.registry, t.policy)
@@ -176,6 +178,12 @@ def adjudicate(t: Table) -> facts.RulesFacts:
             lambda: failure.rules_failure(about, decisions, routing, never, commands),
         ),
     )
+
+
+def _adjudicated(t: Table, intent: ExecutionIntent) -> tuple[RuleDecision, ...]:
+    """What all rules of the registry say about an intent's commands."""
+    rules = tuple(r for r in t.registry.all_usable("rule") if isinstance(r, Rule))
+    return adjudicated(intent, t.registry, t.bundle, compile_rules(rules), t.effective)
 
 
 @_planned("GRAPH_DRAFTED")
@@ -272,13 +280,17 @@ def finalize(t: Table) -> facts.GraphFacts:
     held = replies.defaults(t.questions, t.inputs.plan_id, t.policy, t.settled)
     made = graph.finalize(t.inputs, held.settled)
     found = faults(made, t.inputs)
+    rest = remaining(t.inputs, made, held.settled, lambda left: _adjudicated(t, left))
     return msgspec.structs.replace(
         _counted(t, made, found),
         blocked=len(held.blocked),
+        ruled_out=len(rest.ruled_out),
+        emptied=len(rest.emptied),
+        alone=len(rest.alone),
         settled_ref=t.keep(held.settled)[0],
         failure_ref=t.why(
-            held.blocked or found.all(),
-            lambda: failure.finalize_failure(t.about, found, held.blocked, t.questions),
+            held.blocked or found.all() or any(rest),
+            lambda: failure.finalize_failure(t.about, found, held.blocked, t.questions, rest),
         ),
     )
 

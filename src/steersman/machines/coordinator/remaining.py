@@ -1,0 +1,97 @@
+"""What is left of a plan once everything is settled, held against the rules, its phases and its mode once more.
+
+Answers and defaults leave commands out and name a scope. Rules that were silent about what was planned may speak about
+what is left, a phase may be left with nothing to show, and the danger may be another one.
+**Invariant:** nothing is let through here that the first look would have stopped.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from steersman.contracts.planning.decisions import Problem, RuleDecision
+from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.questions import Settled
+from steersman.contracts.planning.words import DECISIONS
+from steersman.judges.planning.risk import assess
+from steersman.judges.text import clip
+from steersman.machines.coordinator.choices import Choices
+from steersman.machines.coordinator.graph import chosen_by
+from steersman.machines.coordinator.inputs import Inputs
+from steersman.machines.coordinator.places import places
+
+Adjudicate = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
+
+
+class Remaining(NamedTuple):
+    """What stands against the rest of a plan."""
+
+    ruled_out: tuple[Problem, ...]
+    emptied: tuple[Problem, ...]
+    alone: tuple[Problem, ...]
+
+
+NOTHING = Remaining((), (), ())
+
+
+def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicate: Adjudicate) -> Remaining:
+    """Everything that stands against what is left; `adjudicate` asks all rules about an intent."""
+    kept = {n.command_ref for n in graph.nodes if n.node_type == "action_proposal" and n.status == "proposed"}
+    choices = chosen_by(inputs, settled)
+    left = _left(inputs.intent, kept, choices)
+    decisions = adjudicate(left)
+    risk = assess(left, inputs.registry, decisions, inputs.bundle).overall_risk
+    grave = inputs.effective.mode == "full_auto" and risk in ("high", "critical")
+    told = f"What is left is of {risk} risk, and full_auto plans nothing above medium."
+    return Remaining(
+        ruled_out=tuple(_ruled_out(inputs, decisions)),
+        emptied=tuple(_emptied(inputs, kept, choices)),
+        alone=(Problem(field="interaction.mode", message=told, fix="Choose semi_auto or interactive."),)
+        if grave
+        else (),
+    )
+
+
+def _left(intent: ExecutionIntent, kept: set[str], choices: Choices) -> ExecutionIntent:
+    """The intent as its answers have made it: the commands that are proposed, and the files that were named."""
+    targets = intent.scope.targets
+    files = choices.scope or targets.files
+    return replace(
+        intent,
+        planned_commands=tuple(c for c in intent.planned_commands if c.command_id in kept),
+        scope=replace(intent.scope, targets=replace(targets, files=files)),
+    )
+
+
+def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:
+    """Commands about which the rules say something stricter than they said of the whole."""
+    before = inputs.decided()
+    for now in decisions:
+        was = before[now.command_id]
+        stricter = DECISIONS.index(now.decision) > DECISIONS.index(was.decision)
+        if stricter or now.decision == "deny" or now.undecidable or now.conflict:
+            yield Problem(
+                field=f"planned_commands.{now.command_id}",
+                message=clip(f"{now.command_id}, as the plan is now: {now.reason}", 1000),
+                fix="Keep in the plan what the rule asks for, or take this command out of planned_commands.",
+            )
+
+
+def _emptied(inputs: Inputs, kept: set[str], choices: Choices) -> Iterator[Problem]:
+    if inputs.intent.planned_commands and not kept:
+        yield Problem(
+            field="planned_commands",
+            message="No command is left: there is nothing to propose.",
+            fix="Cite evidence that can be found, or plan other commands.",
+        )
+    for place in places(inputs):
+        name = f"{place.workflow.id}/{place.phase.phase}"
+        bare = not any(c.command_id in kept for c in place.commands)
+        if place.phase.needs_command and bare and name not in choices.by_hand:
+            yield Problem(
+                field=f"selected_workflows.{name}",
+                message=f"The phase {place.phase.phase} of {place.workflow.id} has to show something, and nothing is left in it.",
+                fix="Plan a command for it that evidence speaks for, or do not select the phase.",
+            )

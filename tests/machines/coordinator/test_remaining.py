@@ -1,0 +1,108 @@
+"""What is left of a plan is held against rules, phases and mode once more (001 §8: recalculate, validate)."""
+
+import pytest
+from msgspec.structs import replace
+from specimens import bundle, decision, inputs, intent, policy
+
+from steersman.contracts.planning.intent import Interaction
+from steersman.contracts.planning.questions import Answer, Settled
+from steersman.judges.planning.intent import effective
+from steersman.machines.coordinator.graph import asked_of, finalize
+from steersman.machines.coordinator.remaining import NOTHING, remaining
+
+
+def settled(i, answers=()):
+    said = tuple(Answer(question_id=q, answer=word, text=text) for q, word, text in answers)
+    return Settled(plan_id=i.plan_id, rounds=1, asked=(), answers=said)
+
+
+def held(i, answers=(), ruled=None):
+    """What stands against the rest; rules say what they said before unless `ruled` is given."""
+    made = settled(i, answers)
+    seen = []
+
+    def adjudicate(left):
+        seen.append(left)
+        before = i.decided()
+        return tuple((ruled or {}).get(c.command_id, before[c.command_id]) for c in left.planned_commands)
+
+    return remaining(i, finalize(i, made), made, adjudicate), seen[0]
+
+
+def test_a_plan_that_nobody_has_changed_stands():
+    """Without answers the rest is the whole, and nothing stands against it."""
+    found, left = held(inputs())
+    assert found == NOTHING
+    assert left.planned_commands == intent().planned_commands
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        decision("edit_files", "deny", "warn"),
+        decision("edit_files", "require_review", "warn"),
+        decision("edit_files", "warn", "warn"),
+        decision("edit_files", undecidable=True),
+        decision("edit_files", conflict="two rules"),
+    ],
+    ids=["deny", "review", "warn", "undecidable", "conflict"],
+)
+def test_a_rule_that_is_stricter_about_the_rest_stops_it(now):
+    """A deny, a question without an answer, or anything stricter than what was said of the whole; one fact less and it stands."""
+    found, _ = held(inputs(), ruled={"edit_files": now})
+    assert [p.field for p in found.ruled_out] == ["planned_commands.edit_files"]
+    before = inputs(ruled=(now,))
+    if now.decision in ("require_review", "warn"):
+        assert held(before)[0].ruled_out == ()
+
+
+def test_rules_see_the_scope_that_was_answered():
+    """Files that an answer names are the files of the plan."""
+    bare = intent()
+    open_ = replace(bare, scope=replace(bare.scope, targets=replace(bare.scope.targets, files=())))
+    i = inputs(open_)
+    (asked,) = asked_of(i)
+    _, left = held(i, [(asked.question_id, "text", "payments/a.py")])
+    assert left.scope.targets.files == ("payments/a.py",)
+
+
+def uncited(*ids):
+    """An intent whose evidence for some commands leads nowhere."""
+    made = intent()
+    return replace(made, planned_commands=tuple(
+        replace(c, evidence_refs=("fact://language/cobol",)) if c.command_id in ids else c for c in made.planned_commands
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ids", "fields"),
+    [
+        ((), []),
+        (("run_tests",), ["selected_workflows.bug_fix/validation"]),
+        (
+            ("read_code", "edit_files", "run_tests"),
+            [
+                "planned_commands",
+                "selected_workflows.bug_fix/implementation",
+                "selected_workflows.bug_fix/validation",
+            ],
+        ),
+    ],
+)
+def test_a_phase_that_has_to_show_something_is_not_left_empty(ids, fields):
+    """Whatever has left its commands out; and a plan without any command is none."""
+    i = inputs(uncited(*ids))
+    found, _ = held(i, [(q.question_id, "leave_out", "") for q in asked_of(i)])
+    assert [p.field for p in found.emptied] == fields
+
+
+def test_high_risk_is_not_planned_alone():
+    """I3 holds for the risk of what is left, not only for what the author has stated."""
+    mode = Interaction(mode="full_auto", question_budget=0, question_policy="never")
+    under = policy("full_auto")
+    for risk, fields in (("medium", []), ("high", ["interaction.mode"])):
+        made = intent(interaction=mode)
+        made = replace(made, risk=replace(made.risk, overall=risk))
+        i = inputs(made, context=bundle(under))
+        assert i.effective == effective(made, under)
+        assert [p.field for p in held(i)[0].alone] == fields
