@@ -250,7 +250,9 @@ def instructs_agents(path: str) -> str | None:
 def is_test_file(path: str) -> bool:
     """Whether this looks like a test, or like something that a test compares with."""
     folder, _, name = path.rpartition("/")
-    return len(path) > LONGEST or _holds_tests(folder) or _why(_parts(name), (*TEST_FILES, *LOOSE)) is not None
+    return (
+        len(path) > LONGEST or _holds_tests(folder) or _why(_parts(name), (*TEST_FILES, *LOOSE)) is not None
+    )
 
 
 @lru_cache(maxsize=10_000)
