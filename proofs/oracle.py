@@ -56,7 +56,7 @@ def unfenced(body: str) -> str | None:
     closing = lines[-1]
     while closing.startswith((" ", "\t")):
         closing = closing[1:]
-    if opening not in ("```", "```json") or closing != "```":
+    if opening.lower() not in ("```", "```json") or closing != "```":
         return None
     return strip("\n".join(lines[1:-1]))
 

@@ -40,8 +40,8 @@ def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, 
         case "policy":
             policy = ["--policy", plans.policy(mode="full_auto", question_budget=0, max_retries=1)]
         case "project file":
-            file = chandlery.repo / "pyproject.toml"
-            file.write_text(file.read_text().replace("requires-python", "# another word\nrequires-python", 1))
+            file = chandlery.repo / "README.md"
+            file.write_text(f"{file.read_text()}\nAnother word.\n")
         case "memory":
             assert chandlery.call("memory", "add", "Discounts are never above a third.").code == 0
         case _:

@@ -153,6 +153,15 @@ def test_what_rules_do_not_simply_allow_is_a_decision_point(what):
     assert action.status == ("excluded" if what == "deny" else "proposed")
 
 
+def test_a_rule_that_is_outweighed_is_seen():
+    """An objection that another rule outweighs is a decision point all the same."""
+    objecting = decision("edit_files", "deny", "warn").rules
+    graph = draft(inputs(ruled=(decision("edit_files", "allow", "block", rules=objecting),)))
+    (point,) = by_type(graph, "decision_point")
+    assert point.command_ref == "edit_files"
+    assert by_type(draft(inputs(ruled=(decision("edit_files", "allow", "block"),))), "decision_point") == []
+
+
 @pytest.mark.parametrize(
     ("effects", "review", "expected"),
     [

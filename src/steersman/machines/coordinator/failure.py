@@ -166,9 +166,11 @@ def freeze_failure(
     malformed: Iterable[Problem] = (),
     unmatched: Iterable[Problem] = (),
     untraced: Iterable[Problem] = (),
+    unwritten: str = "",
 ) -> FailurePack:
-    """Outputs that are not what they should be."""
+    """Outputs that are not what they should be, or not where they should be."""
     found: Found = {
+        "not_written": _said("--out", unwritten),
         "output_malformed": malformed,
         "checksum_failed": unmatched,
         "lineage_incomplete": untraced,

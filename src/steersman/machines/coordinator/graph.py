@@ -7,6 +7,7 @@ a draft has placeholders. **Invariant:** the same inputs and choices give the sa
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.graph import Edge, EdgeType, ExecutionGraph, Node
 from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.words import Phase, Review
@@ -97,6 +98,13 @@ def _gates(d: Desk) -> Iterator[tuple[Review, ...]]:
         yield tuple(sorted({*place.phase.review, *here}))
 
 
+def _disputed(decision: RuleDecision) -> bool:
+    """Whether any rule has objected, also one that another outweighs: an exception is seen in the plan."""
+    return decision.decision != "allow" or any(
+        r.outcome == "fired" and r.decision != "allow" for r in decision.rules
+    )
+
+
 def _actions(d: Desk, parts: _Parts, place: Place) -> Iterator[str]:
     """Every command of a phase with its decision and reviews before it; yields those that are proposed."""
     several = sum(c.command_id not in d.out for c in place.commands) > 1
@@ -105,7 +113,7 @@ def _actions(d: Desk, parts: _Parts, place: Place) -> Iterator[str]:
         decision = d.decided.get(planned.command_id)
         node = make.action_node(d, planned, place)
         start, how, condition = place.node, beside, ""
-        if decision is not None and decision.decision != "allow":
+        if decision is not None and _disputed(decision):
             start = parts.node(make.decision_node(place, decision))
             parts.edge(place.node, start, beside)
             how, condition = "conditional", f"{decision.decision}: {decision.reason}"

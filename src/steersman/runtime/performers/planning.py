@@ -22,7 +22,7 @@ from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
 from steersman.contracts.planning.review import ReviewPack
-from steersman.errors import JournalError, SteersmanError, UserError
+from steersman.errors import JournalError, SteersmanError, UserError, WorkspaceError
 from steersman.judges.planning.citations import bundled
 from steersman.judges.planning.forbidden import forbidden
 from steersman.judges.planning.precheck import facts as counted
@@ -341,20 +341,26 @@ def freeze(t: Table) -> facts.FreezeFacts:
     malformed = freezing.malformed(files)
     gaps = freezing.lineage_gaps(outputs.graph, outputs.inputs.registry.snapshot())
     wrong: tuple[Problem, ...] = ()
+    unwritten = ""
     if not malformed and not gaps:
-        wrong = _laid_down(t, files)
+        try:
+            wrong = _laid_down(t, files)
+        except WorkspaceError as error:
+            unwritten = clip(printable(str(error)), 1000)
     manifest = files[freezing.MANIFEST]
     return facts.FreezeFacts(
         files=len(files),
-        unmatched=len(wrong),
+        unmatched=len(wrong) + bool(unwritten),
         untraced=len(gaps),
         malformed=len(malformed),
         manifest_ref=t.call.payloads.put(manifest.decode()),
         manifest_digest=sha256(manifest).hexdigest(),
-        signed=True,
+        signed=not unwritten and not malformed and not gaps,
         failure_ref=t.why(
-            malformed or gaps or wrong,
-            lambda: failure.freeze_failure(t.about, malformed=malformed, unmatched=wrong, untraced=gaps),
+            malformed or gaps or wrong or unwritten,
+            lambda: failure.freeze_failure(
+                t.about, malformed=malformed, unmatched=wrong, untraced=gaps, unwritten=unwritten
+            ),
         ),
     )
 
