@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
-WORKERS ?= 2
+WORKERS ?= 3
 
 .PHONY: help setup demo test test-agents check coverage prove bench docs format clean
 
@@ -29,7 +29,7 @@ test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
 test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json
 	$(BIN)/python tests/agents/clis/install.py
 	rm -rf .cache/agents/rows
-	STEERSMAN_TEST_AGENTS=1 $(BIN)/python -m pytest -n $(WORKERS) tests/agents; held=$$?; \
+	STEERSMAN_TEST_AGENTS=1 $(BIN)/python -m pytest -n 2 tests/agents; held=$$?; \
 	$(BIN)/python tests/agents/table.py $(KEEP) && exit $$held
 
 check: $(STAMP)  ## the one gate: format, lint, types, import contracts, tests with coverage, generated files

@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.judges.json_lines import json_lines
+from steersman.judges.json_lines import DEEPEST, json_lines
 
 TEXT = """{
   "a": [1,
@@ -69,3 +69,10 @@ def test_every_path_has_a_line(value):
 def test_total(text):
     """Whatever the text is."""
     assert isinstance(json_lines(text).lines, dict)
+
+
+def test_endless_nesting_ends():
+    """Deeper than anybody reads, nothing more is noted."""
+    found = json_lines('{"a":' * 5_000)
+    assert len(found.lines) <= DEEPEST + 1
+    assert json_lines("[" * 5_000).lines[()] == 1
