@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from steersman.contracts.commands import Argv
+from steersman.judges.grammars.python_modules import PYTHONS_OWN
 
 LONGEST = 4096  # bytes in a path that a file system takes
 
@@ -196,28 +197,9 @@ _RUNNERS = (
     "chardet wheel hatch hatchling poetry pdm uv invoke doit fabric asv freezegun responses vcr factory faker "
     "sortedcontainers _distutils_hack distutils-precedence _virtualenv"
 )
-_HIDDEN = (
-    "abc aifc antigravity argparse array ast asynchat asyncio "
-    "asyncore atexit audioop base64 bdb binascii bisect builtins bz2 cprofile calendar cgi cgitb chunk "
-    "cmath cmd code codecs codeop collections colorsys compileall compression concurrent configparser "
-    "contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal "
-    "difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp "
-    "fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib "
-    "grp gzip hashlib heapq hmac html http imaplib imghdr imp importlib inspect io ipaddress itertools "
-    "json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap "
-    "modulefinder multiprocessing netrc nntplib ntpath nturl2path numbers opcode operator optparse os "
-    "pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint "
-    "profile pstats pty pwd py_compile pyclbr pydoc pyexpat queue quopri random re readline reprlib "
-    "resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd "
-    "smtplib sndhdr socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat "
-    "statistics string stringprep struct subprocess symtable sys sysconfig syslog tabnanny tarfile "
-    "telnetlib tempfile termios textwrap threading time timeit token tokenize tomllib trace traceback "
-    "tracemalloc tty types typing unicodedata unittest urllib uu uuid venv warnings wave weakref "
-    "webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo"
-)
 # fmt: on
 RUNNERS = frozenset(_RUNNERS.split())
-MODULES = RUNNERS | frozenset(_HIDDEN.split()) | sys.stdlib_module_names
+MODULES = RUNNERS | {name.casefold() for name in PYTHONS_OWN | sys.stdlib_module_names}
 # Packages of the standard library that a runner lives on: also a file below one stands in for another.
 _PACKAGES = "json importlib logging collections encodings asyncio re concurrent ctypes xml multiprocessing urllib tomllib"
 _DEEP = RUNNERS | frozenset(_PACKAGES.split())

@@ -26,7 +26,7 @@ def a_fact(name):
         ("pytest", "fact://package/pytest"),
         ("@scope/name", "fact://package/@scope/name"),
         ("two words", "fact://package/two%20words"),
-        ("部署", "fact://package/%E9%83%A8%E7%BD%B2"),
+        ("部署", "fact://package/部署"),
         ("100%", "fact://package/100%25"),
         ("a\nb", "fact://package/a%0Ab"),
     ],
@@ -45,7 +45,7 @@ def test_everything_known_is_listed_and_the_bundle_fits_its_contract():
     facts = FactPack(
         project_id="p",
         fingerprint="0" * 64,
-        facts=(a_fact("b"), a_fact("é" * 200)),
+        facts=(a_fact("b"), a_fact("é " * 100), a_fact("a\n" * 100)),
         evidence=(seen,),
         bounds=bounds,
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.planning.context import Bounds, FactKind, FactPack
 from steersman.contracts.planning.words import Ref
+from steersman.judges.planning.citations import fact_ref
 from steersman.judges.planning.facts.checks import checks_of
 from steersman.judges.planning.facts.choice import READERS, choose, left_out, readers_of
 from steersman.judges.planning.facts.finding import Source, folder_of
@@ -622,7 +623,7 @@ def test_checks_are_the_test_commands_at_the_top(files, expected):
 def fits(pack):
     """A pack reads back as it is, bounds of its fields included, and every fact can be cited."""
     assert msgspec.json.decode(canonical(pack), type=FactPack) == pack
-    msgspec.convert([f"fact://{fact.kind}/{fact.name}" for fact in pack.facts], list[Ref])
+    msgspec.convert([fact_ref(fact) for fact in pack.facts], list[Ref])
 
 
 SEEDS = sorted({path: text for files, _ in PROJECTS.values() for path, text in files.items()}.items())

@@ -92,6 +92,7 @@ def test_commands_need_facts():
     assert other.value["planned_commands"][0]["evidence_refs"] == [
         "fact://licence/mit",
         "scan://ev0123456789ab",
+        "fact://licence/no%20name%20of%20one",
     ]
 
 

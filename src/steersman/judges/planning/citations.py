@@ -3,17 +3,22 @@
 **Invariant:** a name is made from what it names and nothing else; what cannot stand in a reference is written as %XX.
 """
 
+import re
+
 from steersman.contracts.planning.context import ContextBundle, Fact, FactPack, MemoryPack
 from steersman.contracts.planning.policy import ExecutionPolicy
 
-_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~@+:/")
-_LONGEST = 440  # bytes of a name; a reference has 512
+_UNFIT = re.compile(r"[\s\x00-\x1f\x7f%]")
+_LONGEST = 440  # of a name, behind its kind; a reference has 480
 
 
 def fact_ref(fact: Fact) -> str:
     """The name of a fact: its kind and its name."""
-    said = "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in fact.name.encode())
-    return f"fact://{fact.kind}/{said[:_LONGEST]}"
+    return f"fact://{fact.kind}/{_UNFIT.sub(_escaped, fact.name)[:_LONGEST]}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
 
 
 def bundled(memory: MemoryPack, facts: FactPack, policy: ExecutionPolicy) -> ContextBundle:

@@ -14,6 +14,7 @@ from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS
 from steersman.contracts.planning.words import RISKS, Area, Asking, Mode, Review, graver
 from steersman.contracts.replies import PlannerReply
+from steersman.judges.planning.citations import fact_ref
 from steersman.judges.planning.intent import NO_BYTES
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.routing import advise
@@ -36,7 +37,6 @@ _REVIEWS: dict[str, Review] = {
     "write": "architecture",
 }
 _MOST_REFS, _MOST_CITED = 5, 80  # of one command; of the whole, which leaves room for the pins
-_REF = re.compile(r"[^\s\x00-\x1f\x7f]{1,300}")
 
 
 class Wish(NamedTuple):
@@ -213,9 +213,8 @@ def _evidence(spec: CommandSpec, facts: FactPack) -> list[str]:
 
 def _refs(found: Iterable[Fact]) -> Iterator[str]:
     for fact in found:
-        if _REF.fullmatch(fact.name):
-            yield f"fact://{fact.kind}/{fact.name}"
-            yield f"scan://{fact.evidence[0]}"
+        yield fact_ref(fact)
+        yield f"scan://{fact.evidence[0]}"
 
 
 # ── how much ────────────────────────────────────────────────────────────────────────────────────────────────────────
