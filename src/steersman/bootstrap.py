@@ -161,17 +161,19 @@ def plans(project: "Path") -> Any:
     return FolderPlans(project / ".steersman" / "runs")
 
 
-def signed_here(project: "Path") -> Any:
-    """Whether some bytes were signed by this project's key: (bytes, name of the key, signature) -> yes or no."""
-    from steersman.adapters.anchor_key import AnchorKey
+def key_here(project: "Path", file: str = "") -> str:
+    """The public key in a file, else this project's own; empty where it has none yet."""
+    from steersman.adapters.anchor_key import read_public
 
-    return AnchorKey(state_dir(project)).holds
+    own = state_dir(project) / "anchor.pub"
+    return read_public(file or str(own)) if file or own.is_file() else ""
 
 
-def key_here(project: "Path") -> str:
-    """The name of this project's key; empty where it has none yet."""
-    place = state_dir(project) / "anchor.pub"
-    return place.read_text(encoding="ascii", errors="replace").strip() if place.is_file() else ""
+def verifies(key: str, data: bytes, signature: bytes) -> bool:
+    """Whether a public key has signed some bytes."""
+    from steersman.adapters.anchor_key import verifies as found
+
+    return found(key, data, signature)
 
 
 def known_secrets(project: str, named: tuple[str, ...] = ()) -> tuple[str, ...]:

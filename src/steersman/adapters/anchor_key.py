@@ -32,37 +32,22 @@ class AnchorKey:
 
     def genuine(self, anchor: Anchor) -> bool:
         """Whether this project's key has signed it."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        if not self._public.exists() or anchor.key != self.public():
-            return False
         try:
-            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(anchor.key, validate=True))
             signature = base64.b64decode(anchor.signature, validate=True)
-            key.verify(signature, _said(anchor.run, anchor.seq, anchor.hash, anchor.at))
-        except (InvalidSignature, ValueError):
+        except ValueError:
             return False
-        return base64.b64encode(signature).decode() == anchor.signature
+        said = _said(anchor.run, anchor.seq, anchor.hash, anchor.at)
+        whole = base64.b64encode(signature).decode() == anchor.signature
+        return whole and self.holds(said, anchor.key, signature)
 
     def signature(self, data: bytes) -> tuple[str, bytes]:
         """The public key as a name, and the signature over some bytes."""
         private = self._load()
         return self.public(), private.sign(data)
 
-    def holds(self, data: bytes, keyid: str, signature: bytes) -> bool:
-        """Whether this project's key has signed these bytes."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        if not self._public.exists() or keyid != self.public():
-            return False
-        try:
-            key = Ed25519PublicKey.from_public_bytes(base64.b64decode(keyid, validate=True))
-            key.verify(signature, data)
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+    def holds(self, data: bytes, key: str, signature: bytes) -> bool:
+        """Whether this project's key has signed these bytes; `key` is what somebody says it is."""
+        return self._public.exists() and key == self.public() and verifies(key, data, signature)
 
     def public(self) -> str:
         """The public key, for whoever keeps anchors elsewhere; made with the private one when there is none yet."""
@@ -83,6 +68,33 @@ class AnchorKey:
         if not self._public.exists():
             _write_once(self._public, base64.b64encode(key.public_key().public_bytes_raw()) + b"\n")
         return key
+
+
+def verifies(key: str, data: bytes, signature: bytes) -> bool:
+    """Whether a public key has signed these bytes; what is no key has signed nothing."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True)).verify(signature, data)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def read_public(file: str) -> str:
+    """The public key in a file such as another project's anchor.pub."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        with open(file, encoding="ascii") as opened:
+            key = opened.read(1000).strip()
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{file} holds no public key ({error}): it should be one line, as in anchor.pub"
+        ) from None
+    return key
 
 
 def read_anchor(line: bytes | str) -> Anchor | None:

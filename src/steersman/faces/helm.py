@@ -1,6 +1,6 @@
 """What a face is handed: the few functions it needs, filled in by `bootstrap` and by nobody else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ class Helm(Protocol):
         """The folders in which frozen plans lie."""
         ...
 
-    def signed_here(self, project: "Path") -> Callable[[bytes, str, bytes], bool]:
-        """Whether some bytes were signed by this project's key."""
+    def key_here(self, project: "Path", file: str = "") -> str:
+        """The public key in a file, else this project's own; empty where it has none yet."""
         ...
 
-    def key_here(self, project: "Path") -> str:
-        """The name of this project's key; empty where it has none yet."""
+    def verifies(self, key: str, data: bytes, signature: bytes) -> bool:
+        """Whether a public key has signed some bytes."""
         ...
 
     def sqlite_version(self) -> str: ...

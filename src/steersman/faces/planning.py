@@ -98,7 +98,7 @@ def verified(deck: Deck, place: str, key: str = "") -> "tuple[tuple[Problem, ...
 
     A plan without its signed statement is not whole: whoever rewrites all files would leave it out.
     """
-    from steersman.machines.coordinator.attest import ENVELOPE, envelope_problems, signers
+    from steersman.machines.coordinator.attest import ENVELOPE, envelope_problems, foreign, signers, unsigned
     from steersman.machines.coordinator.verify import verify
 
     files = files_of(deck, place)
@@ -107,64 +107,19 @@ def verified(deck: Deck, place: str, key: str = "") -> "tuple[tuple[Problem, ...
     if problems:
         return problems, "not looked at: the files differ"
     if envelope is None:
-        return (missing(ENVELOPE),), "missing"
-    known = _public(key) if key else deck.helm.signed_here(deck.project)
-    wrong = envelope_problems(envelope, files, known)
+        return (unsigned(),), "missing"
+    known = deck.helm.key_here(deck.project, key)
+
+    def holds(data: bytes, name: str, signature: bytes) -> bool:
+        return name == known and deck.helm.verifies(known, data, signature)
+
+    wrong = envelope_problems(envelope, files, holds)
     if not wrong:
         return (), "holds, by the given key" if key else "holds, by this project's key"
     signed = signers(envelope)
-    here = _name(key) if key else deck.helm.key_here(deck.project)
-    if signed and here not in signed:
-        return (foreign(ENVELOPE, signed),), "by a key that is not known here"
+    if signed and known not in signed:
+        return (foreign(signed),), "by a key that is not known here"
     return wrong, "does not hold"
-
-
-def missing(name: str) -> "Problem":
-    """A plan whose signed statement is gone."""
-    from steersman.contracts.planning.decisions import Problem
-
-    told = "It is missing: the files fit each other, and nobody says that they are the ones that were frozen."
-    return Problem(field=name, message=told, fix="Get the plan again from whoever made it.")
-
-
-def foreign(name: str, signed: tuple[str, ...]) -> "Problem":
-    """A plan that somebody else has signed."""
-    from steersman.contracts.planning.decisions import Problem
-
-    told = f"The files fit each other; they are signed by {', '.join(signed)}, which is not the key here."
-    return Problem(field=name, message=told, fix="Give the maker's public key (anchor.pub) with --key FILE.")
-
-
-def _name(file: str) -> str:
-    try:
-        with open(file, encoding="ascii") as opened:
-            return opened.read(1000).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} holds no public key: {error}") from None
-
-
-def _public(file: str) -> Any:
-    """Whether bytes were signed by the key in a file."""
-    import base64
-    import binascii
-
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    name = _name(file)
-    try:
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(name, validate=True))
-    except (ValueError, binascii.Error):
-        raise UserError(f"{file} holds no public key: it should be one line, as in anchor.pub") from None
-
-    def holds(data: bytes, keyid: str, signature: bytes) -> bool:
-        try:
-            key.verify(signature, data)
-        except InvalidSignature:
-            return False
-        return keyid == name
-
-    return holds
 
 
 def compared(deck: Deck, one: str, other: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

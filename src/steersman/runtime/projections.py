@@ -117,12 +117,11 @@ def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
 
 def form(p: Picture, name: str) -> msgspec.Struct:
     """The tape of a planning run in one of the specification's forms."""
-    from steersman import __version__
     from steersman.views.planning import forms
 
     c = fields(p.snapshot.context)
     if name == "runtape":
-        return forms.run_tape(p.live.machine, p.entries, c, p.text, f"steersman {__version__}")
+        return forms.run_tape(p.live.machine, p.entries, c, p.text)
     return forms.audit_log(p.live.machine, p.entries, c, p.text)
 
 

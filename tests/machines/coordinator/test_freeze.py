@@ -33,9 +33,11 @@ from steersman.machines.coordinator.attest import (
     PAYLOAD_TYPE,
     envelope,
     envelope_problems,
+    foreign,
     pae,
     signers,
     statement,
+    unsigned,
 )
 from steersman.machines.coordinator.freeze import (
     DRAWN,
@@ -324,3 +326,5 @@ def test_an_envelope_names_its_signers():
     """Whose it is can be told before anybody knows whether it holds; what is no envelope names nobody."""
     assert signers(envelope(b"{}", "a key", b"sig")) == ("a key",)
     assert signers(b"{}") == signers(b"\xff") == ()
+    assert "k1, k2" in foreign(("k1", "k2")).message
+    assert unsigned().field == foreign(("k",)).field == "plan.dsse.json"

@@ -1,15 +1,12 @@
 """`steersman plan`: an intent becomes a frozen plan. **Invariant:** nothing of a plan is executed by any of these."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from steersman.errors import UserError
 from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, ENDED, USAGE, Deck, verb
-
-if TYPE_CHECKING:
-    from steersman.ports.documents import Written
+from steersman.faces.deck import DONE, ENDED, Deck, verb
 
 HERE = "plan"
 KNOWN = {
@@ -193,9 +190,10 @@ def diff(deck: Deck, *, one: str, other: str) -> int:
 
 
 def _told(deck: Deck, problems: Any, where: str) -> None:
-    for p in problems:
-        place = f"{where}:{p.line}" if p.line else where
-        deck.warn(f"{place}: {p.field}: {p.message}" + (f" → {p.fix}" if p.fix else ""))
+    from steersman.faces.intents import lines_of
+
+    for line in lines_of(problems, where):
+        deck.warn(line)
 
 
 def _plain(problem: Any) -> dict[str, Any]:
@@ -203,6 +201,3 @@ def _plain(problem: Any) -> dict[str, Any]:
 
     found: dict[str, Any] = msgspec.to_builtins(problem)
     return found
-
-
-__all__ = ["USAGE", "Written", "answer", "diff", "explain", "make", "plan", "verify"]

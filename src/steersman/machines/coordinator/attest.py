@@ -75,6 +75,20 @@ def signers(data: bytes) -> tuple[str, ...]:
         return ()
 
 
+def unsigned() -> Problem:
+    """A plan whose signed statement is gone."""
+    told = "It is missing: the files fit each other, and nobody says that they are the ones that were frozen."
+    return Problem(field=ENVELOPE, message=told, fix="Get the plan again from whoever made it.")
+
+
+def foreign(signed: tuple[str, ...]) -> Problem:
+    """A plan that is signed with other keys than the one that is known."""
+    told = f"The files fit each other; they are signed by {clip(', '.join(signed), 400)}, which is not the key here."
+    return Problem(
+        field=ENVELOPE, message=told, fix="Give the maker's public key (anchor.pub) with --key FILE."
+    )
+
+
 def envelope_problems(data: bytes, files: Mapping[str, bytes], holds: Holds) -> tuple[Problem, ...]:
     """Everything by which an envelope is not a genuine statement about these files; empty when it is."""
     try:

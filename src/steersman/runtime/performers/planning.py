@@ -103,6 +103,7 @@ def precheck(t: Table) -> facts.PrecheckFacts:
 def context(t: Table) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
     reach = t.intent.scope.project_id
+    policy, no_policy = _had(lambda: t.policy)
     memory, no_memory = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
     found, no_facts = _had(lambda: t.world.scanner.scan(reach))
     seen = facts.ContextFacts(
@@ -110,20 +111,21 @@ def context(t: Table) -> facts.ContextFacts:
         memories=len(memory.memories) if memory is not None else 0,
         threshold=memory.threshold if memory is not None else 1,
         facts=len(found.facts) if found is not None else 0,
-        policy=True,
+        policy=policy is not None,
     )
     if found is not None and not found.facts:
         no_facts = "the scan has found nothing it knows: see `steersman facts`"
-    if memory is None or found is None or no_facts or seen.memories < seen.threshold:
+    if memory is None or found is None or policy is None or no_facts or seen.memories < seen.threshold:
         pack = failure.context_failure(
             failure.About(t.intent.id, "", t.intent.risk.overall),
             memory=no_memory,
             memories=seen.memories,
             threshold=seen.threshold,
             facts=no_facts,
+            policy=no_policy,
         )
         return msgspec.structs.replace(seen, failure_ref=t.keep(pack)[0])
-    bundle = bundled(memory, found, t.policy)
+    bundle = bundled(memory, found, policy)
     ref, digest = t.keep(bundle)
     named = plan_id(lineage(t.intent, t.registry, bundle, COORDINATOR))
     return msgspec.structs.replace(seen, plan_id=named, bundle_ref=ref, bundle_digest=digest)
@@ -133,7 +135,7 @@ def _had(ask: Callable[[], Any]) -> tuple[Any, str]:
     """An answer, or why there is none."""
     try:
         return ask(), ""
-    except (SteersmanError, OSError) as error:
+    except (SteersmanError, OSError, msgspec.MsgspecError) as error:
         return None, clip(printable(str(error)), 1000)
 
 
@@ -386,7 +388,8 @@ def _laid_down(t: Table, files: dict[str, bytes]) -> tuple[Problem, ...]:
     place = t.call.payloads.get(t.call.given("out", "")) or t.world.plans.place(t.call.run)
     said = attest.statement(files)
     keyid, signature = t.world.sign(attest.pae(attest.PAYLOAD_TYPE, said))
-    t.world.plans.write(place, {**files, attest.ENVELOPE: attest.envelope(said, keyid, signature)})
+    sealed = attest.envelope(said, keyid, signature)
+    t.world.plans.write(place, {**files, attest.ENVELOPE: sealed})
     there = t.world.plans.read(place)
-    there.pop(attest.ENVELOPE, None)
-    return verify(there)
+    lost = () if there.pop(attest.ENVELOPE, None) == sealed else (attest.unsigned(),)
+    return (*lost, *verify(there))

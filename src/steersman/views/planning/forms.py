@@ -69,9 +69,7 @@ def _document(text: str, shape: Any) -> Any:
         return None
 
 
-def run_tape(
-    m: Machine, entries: Sequence[Entry], context: dict[str, Any], text: Text, version: str
-) -> CoordinatorRunTape:
+def run_tape(m: Machine, entries: Sequence[Entry], context: dict[str, Any], text: Text) -> CoordinatorRunTape:
     """The run as the specification's tape."""
     found = documents(context, text)
     steps = [e for e in entries if e.kind in STEPS]
@@ -80,7 +78,7 @@ def run_tape(
         run_id=steps[0].run,
         plan_id=context.get("plan_id", ""),
         intent_id=context.get("intent_id", ""),
-        coordinator_version=version,
+        coordinator_version=f"{steps[0].machine} {steps[0].definition}",  # as it was when the run began
         started_at=moment(steps[0].at),
         completed_at=moment(steps[-1].at) if over else "",
         final_state=steps[-1].to if over else "",
