@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
 
-from steersman.judges.redaction import marker, redact
+from steersman.judges.redaction import _redacted, _signs, _suspect, marker, redact
+from steersman.judges.secret_shapes import words_in
 
 GITHUB = TOKENS["github"][1]
 
@@ -147,6 +148,37 @@ def test_idempotent(text):
     for known in ((), ("hunter2", "abcdef")):
         once = redact(text, known)
         assert redact(once, known) == once
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PIECES.filter(lambda piece: piece != "\ud800"), max_size=4).map("".join), st.booleans())
+@example("password=hunter2", False)
+@example("to\u212aen=hunter2", False)  # in small letters it is a k
+@example("\u0130 token=hunter2", False)  # in small letters it is longer
+@example("password=hunter2", True)
+@example("pass\u200bword=hunter2", False)
+@example(base64.b64encode(GITHUB.encode()).decode(), False)
+@example("said abcdef", False)
+@example("said abcd [... 12 bytes left out ...]", False)
+@example("A" * 20 + "\n-----END PRIV" + "ATE KEY-----", False)
+def test_what_is_passed_over_at_first_sight_would_stay_at_a_close_look(string, escaped):
+    """Of a document's strings only those are looked at closely in which something could be."""
+    word = _in_numbers(string) if escaped else json.dumps(string, ensure_ascii=False)
+    document = f'{{"kind": 1, "of": {word}, "note": "risk_level"}}'
+    for known in ((), ("hunter2", "abcdef")):
+        if not _suspect(word, _signs(document, known, words_in(document))):
+            assert _redacted(string, known, b"") == string
+
+
+def _in_numbers(string):
+    """A string of JSON in which no letter stands for itself."""
+    return '"' + "".join(f"\\u{ord(char):04x}" for char in string) + '"'
+
+
+def test_letters_written_as_numbers():
+    """A key is found in a document in which none of its letters stands."""
+    hidden = json.loads(redact(f'{{"of": {_in_numbers(f"a {GITHUB} b")}}}'))
+    assert hidden == {"of": f"a {marker('github', GITHUB)} b"}
 
 
 UNITS = [

@@ -46,6 +46,11 @@ def known_in(text: str, known: tuple[str, ...]) -> Iterator[Hidden]:
             yield Hidden(Span(*back(found.span.start, found.span.end), "known"), found.value)
 
 
+def forms_in(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """The forms of known values that stand in a text as they are, not torn and with nothing hidden inside."""
+    return tuple([form.needle for _, forms in _forms(known) for form in forms if form.needle in text])
+
+
 def _search(text: str, known: tuple[str, ...], shortest: int = SHORTEST) -> Iterator[Hidden]:
     for value, forms in _forms(known):
         if len(value) < shortest:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from steersman.judges.known_secrets import SHORTEST, known_in
+from steersman.judges.known_secrets import SHORTEST, forms_in, known_in
 from steersman.judges.projection import INVISIBLE, blanked, hides, seen_through
-from steersman.judges.secret_shapes import MARKER, Span, shaped
-from steersman.judges.torn_secrets import torn
+from steersman.judges.secret_shapes import MARKER, WORDS, Span, names_one, shaped, words_in
+from steersman.judges.torn_secrets import TRACES, torn
 
 SHORTEST_KNOWN = SHORTEST
 _PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
@@ -50,22 +50,23 @@ def marker(kind: str, secret: str, key: bytes = b"") -> str:
     return f"[redacted:{kind}:{hmac.new(key, data, hashlib.sha256).hexdigest()[:8]}]"
 
 
-def _redacted(text: str, known: tuple[str, ...], key: bytes) -> str:
+def _redacted(text: str, known: tuple[str, ...], key: bytes, words: tuple[str, ...] = WORDS) -> str:
+    """`words` of shapes are all that can be in it."""
     for _ in range(_PASSES):
-        found = _chosen(_outside_markers(text, _secrets(text, known)))
+        found = _chosen(_outside_markers(text, _secrets(text, known, words)))
         if not found:
             break
-        text = _without(text, found, key)
+        text, words = _without(text, found, key), WORDS  # a marker has words of its own
     return text
 
 
-def _secrets(text: str, known: tuple[str, ...]) -> Iterable[Secret]:
+def _secrets(text: str, known: tuple[str, ...], words: tuple[str, ...]) -> Iterable[Secret]:
     for hidden in known_in(text, known):
         yield Secret(*hidden.span, hidden.value)
     for span, value in torn(text, known):
         yield Secret(*span, value)
     if not hides(text):
-        yield from _shown(text, known)
+        yield from _shown(text, known, words)
         return
     yield from _shown(blanked(text), known)  # a word that begins right behind a colour
     plain, back = seen_through(text, INVISIBLE)  # a word with a colour inside
@@ -73,8 +74,8 @@ def _secrets(text: str, known: tuple[str, ...]) -> Iterable[Secret]:
         yield Secret(*back(secret.start, secret.end), secret.kind, secret.value)
 
 
-def _shown(text: str, known: tuple[str, ...]) -> Iterable[Secret]:
-    for span in (*shaped(text), *_encoded(text, known)):
+def _shown(text: str, known: tuple[str, ...], words: tuple[str, ...] = WORDS) -> Iterable[Secret]:
+    for span in (*shaped(text, words), *_encoded(text, known)):
         yield Secret(*span, text[span.start : span.end])
 
 
@@ -89,7 +90,7 @@ def _encoded(text: str, known: tuple[str, ...]) -> Iterable[Span]:
 def _decoded(run: str) -> str:
     """The text that a run of letters encodes; nothing where it encodes none."""
     try:
-        data = base64.b64decode(run.rstrip("=").translate({45: 43, 95: 47}) + "===")
+        data = base64.b64decode(run.rstrip("=").replace("-", "+").replace("_", "/") + "===")
         text = data.decode()
     except (binascii.Error, UnicodeDecodeError):
         return ""
@@ -144,15 +145,33 @@ def _is_json(text: str) -> bool:
 def _redacted_json(text: str, known: tuple[str, ...], key: bytes) -> str:
     """Each string by itself, then what only their neighbourhood shows; the result can be read like the original."""
     looked: dict[str, str] = {}  # names of fields come again and again
+    words = words_in(text)
+    signs = _signs(text, known, words)
 
     def literal(match: re.Match[str]) -> str:
         word = match[0]
         if word not in looked:
-            inside = msgspec.json.decode(word)
-            hidden = _redacted(inside, known, key)
-            looked[word] = word if hidden == inside else msgspec.json.encode(hidden).decode()
+            looked[word] = _redacted_literal(word, known, key, words) if _suspect(word, signs) else word
         return looked[word]
 
     inner = _LITERAL.sub(literal, text)
-    outer = _redacted(inner, known, key)
-    return outer if _is_json(outer) else inner
+    outer = _redacted(inner, known, key, words if inner == text else WORDS)
+    return outer if outer == inner or _is_json(outer) else inner
+
+
+def _redacted_literal(word: str, known: tuple[str, ...], key: bytes, words: tuple[str, ...]) -> str:
+    inside = msgspec.json.decode(word)
+    hidden = _redacted(inside, known, key, WORDS if "\\" in word else words)
+    return word if hidden == inside else msgspec.json.encode(hidden).decode()
+
+
+def _signs(text: str, known: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
+    """What a string of this text holds if a secret is in it, but for names and base64; the empty one is in all."""
+    if hides(text):
+        return ("",)
+    return ("\\", *words, *forms_in(text, known), *(trace for trace in TRACES if trace in text))
+
+
+def _suspect(word: str, signs: tuple[str, ...]) -> bool:
+    """Whether a string has to be looked at closely: most of a document are names, numbers and plain words."""
+    return any(sign in word for sign in signs) or _RUN.search(word) is not None or names_one(word)

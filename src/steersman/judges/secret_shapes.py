@@ -263,6 +263,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape("authorization", ("-u", "--user"), _USER, _no_number),
 )
 KEYS: tuple[Shape, ...] = tuple(_key(kind, word, rest) for kind, words, rest in _KEYS for word in words)
+_KEY_OF = {shape.words[0]: shape for shape in KEYS}
+WORDS = tuple(dict.fromkeys((*_KEY_OF, *(word for shape in SHAPES for word in shape.words))))
 _VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
     (_QUOTED, _a_value),
     (_ASSIGNED, _an_assigned_value),
@@ -272,14 +274,25 @@ _VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
 )
 
 
-def shaped(text: str) -> Iterator[Span]:
-    """Every secret that shows itself; they may overlap."""
-    present = [shape for shape in KEYS if shape.words[0] in text]
+def words_in(text: str) -> tuple[str, ...]:
+    """The words of shapes that occur: where one does not, no part of the text has that shape."""
+    return tuple([word for word in WORDS if word in text])
+
+
+def names_one(text: str) -> bool:
+    """Whether there is a name in it that is given to secrets."""
+    return _NAME.search(_small(text)) is not None
+
+
+def shaped(text: str, words: tuple[str, ...] = WORDS) -> Iterator[Span]:
+    """Every secret that shows itself; they may overlap. `words` are those that occur in what the text is a part of."""
+    here = [word for word in words if word in text]
+    present = [_KEY_OF[word] for word in here if word in _KEY_OF]
     whole = [span for shape in present for span in _matches(shape, text)]
     yield from whole
     yield from _torn(text, present, {span.start for span in whole})
-    for shape in SHAPES:
-        if any(word in text for word in shape.words):
+    for shape in SHAPES if len(here) > len(present) else ():
+        if any(word in here for word in shape.words):
             yield from _matches(shape, text)
     yield from _named(text)
 
@@ -295,12 +308,15 @@ def _torn(text: str, present: list[Shape], whole: set[int]) -> Iterator[Span]:
             yield Span(start, end, found.kind)
 
 
-def _named(text: str) -> Iterator[Span]:
+def _small(text: str) -> str:
     lower = text.lower()
-    if len(lower) != len(text):  # a few letters are two when they are small
-        lower = text.translate(_LOWER)
+    # A few letters are two when they are small.
+    return lower if len(lower) == len(text) else text.translate(_LOWER)
+
+
+def _named(text: str) -> Iterator[Span]:
     looked = 0  # up to here values were looked at: a name inside a value begins no other
-    for found in _NAME.finditer(lower):
+    for found in _NAME.finditer(_small(text)):
         if found.start() < looked:
             continue
         name = _word_before(text, found.end())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from steersman.judges.secret_shapes import KEYS, Span
 
 _GAP = re.compile(r"[ \n]?\[\.\.\. [0-9]{1,20} bytes (?:of this line )?left out \.\.\.\]\n?")
+TRACES = ("[... ", "-----END ")  # where neither stands nothing is torn
 _SHORTEST = 4  # letters of a known value that give it away
 _FAR = 8192
 _WORD = re.compile(r"[^\s\"'`,;()<>]{0,512}")
