@@ -44,11 +44,15 @@ class Payloads:
 
     def put(self, text: str) -> str:
         """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
-        if not text:
+        return self.put_hidden(self.hide(text))
+
+    def put_hidden(self, hidden: str) -> str:
+        """The same for what `hide` has returned."""
+        if not hidden:
             return ""
         if self._key is None:
             raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
-        data = self.hide(text).encode("utf-8", "backslashreplace")
+        data = hidden.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
         if self._journal.payload(self._root, ref) is None:
             self._waiting[ref] = data

@@ -114,7 +114,7 @@ def _kept(payloads: Payloads, name: str, text: str) -> str:
         raise UserError(
             f"the {name} holds what looks like a secret in line {line}, and secrets are never kept: take it out"
         )
-    return payloads.put(text)
+    return payloads.put_hidden(hidden)
 
 
 def _lines(text: str, hidden: str) -> Iterator[tuple[str, str]]:
