@@ -44,14 +44,13 @@ class Payloads:
 
     def put(self, text: str) -> str:
         """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
-        return self.put_hidden(self.hide(text))
+        if text and self.gone:
+            raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
+        return self.put_hidden(self.hide(text)) if text else ""
 
     def put_hidden(self, hidden: str) -> str:
-        """The same for what `hide` has returned."""
-        if not hidden:
-            return ""
-        if self._key is None:
-            raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
+        """The same for a text of a run that just begins, as `hide` has returned it."""
+        assert self._key is not None  # noqa: S101  nothing of it was pruned
         data = hidden.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
         if self._journal.payload(self._root, ref) is None:
