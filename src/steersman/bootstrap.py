@@ -156,9 +156,12 @@ def _planning(project: "Path", state: "Path") -> Any:
 
 def plans(project: "Path") -> Any:
     """The folders in which frozen plans lie."""
+    from pathlib import Path
+
     from steersman.adapters.plan_folder import FolderPlans
 
-    return FolderPlans(project / ".steersman" / "runs")
+    ours = project / ".steersman"
+    return FolderPlans(ours / "runs", (ours, Path(places.states())))
 
 
 def key_here(project: "Path", file: str = "") -> str:

@@ -138,7 +138,7 @@ def test_the_gate_can_fail(line):
 TRIED = """
 import sys
 sys.path[:0] = [{tests!r}]
-from specimens import asked_of, decision, files, inputs, intent, outputs
+from specimens import KEY, asked_of, decision, files, inputs, intent, outputs, signed
 from steersman.machines.coordinator.answers import problems
 from steersman.machines.coordinator.bounds import bounds
 from steersman.machines.coordinator.graph import draft
@@ -149,7 +149,7 @@ def plan(title):
     chosen = choose(asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent)
     problems(chosen.pack, {{"answers": 1}})
     draft(i)
-    return bounds(files(outputs(i))).plan_id
+    return bounds(signed(files(outputs(i))), KEY).plan_id
 
 plan("A title to warm up with")
 heard = []

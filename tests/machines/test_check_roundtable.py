@@ -1,8 +1,7 @@
 """The model check of roundtable finds nothing, and would find anything."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import spec_000 as spec
 from guards_000 import GUARDS
+from msgspec.structs import replace
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.kernel.definition import STAY, otherwise

@@ -1,12 +1,12 @@
 """Coordinator against its specification: the diagram, the guard table, the loop, the red lines (specification 001)."""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import spec_001 as spec
 from msgspec import structs
+from msgspec.structs import replace
 
 from steersman.contracts.planning import facts
 from steersman.errors import UserError

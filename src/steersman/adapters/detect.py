@@ -45,6 +45,7 @@ def render_config(
     lines = [
         "# What steersman does in this repository. Every key is explained in the reference.",
         "version = 1",
+        '# project = "shop"         # what intents call it; with this, one for another project is refused',
         f"base = {_quoted(base)}" if base else '# base = "main"            # the branch runs start from',
         f"deliver = {_quoted(deliver)}         # branch | merge | draft-pr",
         "",

@@ -17,9 +17,8 @@ from steersman.judges.json_lines import json_lines
 from steersman.judges.planning.schema import typed
 from steersman.judges.strict_json import read
 from steersman.judges.text import printable
-from steersman.ports.documents import Form, Written
+from steersman.ports.documents import MAX_BYTES, Form, Written
 
-MAX_BYTES = 1024 * 1024
 MAX_MEMBERS = 20_000
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would make us wait

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from steersman.errors import WorkspaceError
@@ -17,15 +17,23 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 class FolderPlans:
-    """Implements ports.plans.Plans; `runs` is where the artifacts of runs are."""
+    """Implements ports.plans.Plans; `runs` is where the artifacts of runs are, `reserved` where nobody else writes."""
 
-    def __init__(self, runs: Path) -> None:
-        self._runs = runs
+    def __init__(self, runs: Path, reserved: Sequence[Path] = ()) -> None:
+        self._runs, self._reserved = runs, reserved
 
     def place(self, run: str) -> str:
         return str(self._runs / run / "plan")
 
     def problem(self, place: str) -> str | None:
+        """Whether a person can have a plan there: not where git or steersman keep what is theirs."""
+        real = Path(os.path.realpath(place))
+        kept = any(real.is_relative_to(os.path.realpath(one)) for one in self._reserved)
+        if kept or any(part.casefold() == ".git" for part in real.parts):
+            return f"{place} is kept for git's or steersman's own: choose another place with --out"
+        return self._occupied(place)
+
+    def _occupied(self, place: str) -> str | None:
         """Empty or absent is well; what holds a plan or anything else is left alone."""
         try:
             here = os.lstat(place)
@@ -41,7 +49,7 @@ class FolderPlans:
         """Also after a crash: the same plan may lie there already."""
         if os.path.isdir(place) and self.read(place) == dict(files):
             return
-        problem = self.problem(place)
+        problem = self._occupied(place)
         if problem:
             raise WorkspaceError(problem)
         try:

@@ -140,6 +140,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All of it; the defaults are those of a project without the file."""
 
     version: Literal[1] = 1
+    project: Annotated[str, Meta(pattern=r"\S", max_length=120)] | None = (
+        None  # an intent for another one is refused
+    )
     base: Text | None = None  # the branch to start from; None is the one checked out
     deliver: Literal["branch", "merge", "draft-pr"] = "branch"
     known_failures: tuple[Text, ...] = ()  # tests or checks that fail before any change, acknowledged by name

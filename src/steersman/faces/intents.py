@@ -52,12 +52,18 @@ def drafted(
     areas: tuple[Any, ...] = (),
 ) -> "Draft":
     """A whole intent for a goal, from the project's own files."""
+    from steersman.judges.planning.sense import why_outside
     from steersman.judges.text import visible
     from steersman.machines.coordinator import goals
     from steersman.machines.coordinator.drafting import Wish, draft
 
     if not visible(goal):
         raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
+    for file in files:
+        if why := why_outside(file):
+            raise UserError(
+                f"--file {file} {why}: name it from the top of the repository, such as src/app.py"
+            )
     registry, name = registry_of(deck), project_id(deck)
     named = files or tuple(f for f in goals.files(goal) if os.path.lexists(os.path.join(deck.top, f)))
     wish = Wish(goal.strip(), name, deck.person, _now(), mode, named, areas)
@@ -90,10 +96,10 @@ def proposed(deck: Deck, draft: "Draft", role: str) -> "Draft":
 
 
 def project_id(deck: Deck) -> str:
-    """What the project is called in documents: the name of its folder."""
+    """What the project is called in documents: as it says itself, else by the name of its folder."""
     from steersman.judges.text import clip, printable
 
-    return clip(printable(os.path.basename(deck.top)), 120) or "project"
+    return deck.load_config().config.project or clip(printable(os.path.basename(deck.top)), 120) or "project"
 
 
 def _choice(id_: str, registry: "Registry") -> "Choice":

@@ -19,7 +19,9 @@ SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def read_intent(deck: Deck, what: str) -> "Written | None":
-    """The intent in a file; None where the words are a goal."""
+    """The intent in a file, or on standard input where the file is -; None where the words are a goal."""
+    if what == "-":
+        return deck.helm.documents().parse(_standard_input(), "standard input", "execution_intent")
     if os.path.isfile(what):
         return deck.helm.documents().read(what, "execution_intent")
     looks_like_one = what.endswith(SUFFIXES) or (os.sep in what and " " not in what)
@@ -28,6 +30,17 @@ def read_intent(deck: Deck, what: str) -> "Written | None":
     if not what.strip():
         raise UserError('what shall be planned? give a file with an intent, or a goal: steersman plan "…"')
     return None
+
+
+def _standard_input() -> bytes:
+    import sys
+
+    from steersman.ports.documents import MAX_BYTES
+
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if not data.strip():
+        raise UserError("standard input is empty: send an intent, such as: steersman plan - < intent.yaml")
+    return data
 
 
 def drafted(deck: Deck, goal: str) -> "Written":
@@ -94,32 +107,13 @@ def files_of(deck: Deck, place: str) -> dict[str, bytes]:
 
 
 def verified(deck: Deck, place: str, key: str = "") -> "tuple[tuple[Problem, ...], str]":
-    """Everything by which a folder is not the plan that was frozen, and what its signature says.
+    """Everything by which a folder is not the plan that was frozen, and what its signature says."""
+    from steersman.machines.coordinator.trust import Key, trusted
 
-    A plan without its signed statement is not whole: whoever rewrites all files would leave it out.
-    """
-    from steersman.machines.coordinator.attest import ENVELOPE, envelope_problems, foreign, signers, unsigned
-    from steersman.machines.coordinator.verify import verify
-
-    files = files_of(deck, place)
-    envelope = files.pop(ENVELOPE, None)
-    problems = verify(files)
-    if problems:
-        return problems, "not looked at: the files differ"
-    if envelope is None:
-        return (unsigned(),), "missing"
-    known = deck.helm.key_here(deck.project, key)
-
-    def holds(data: bytes, name: str, signature: bytes) -> bool:
-        return name == known and deck.helm.verifies(known, data, signature)
-
-    wrong = envelope_problems(envelope, files, holds)
-    if not wrong:
-        return (), "holds, by the given key" if key else "holds, by this project's key"
-    signed = signers(envelope)
-    if signed and known not in signed:
-        return (foreign(signed),), "by a key that is not known here"
-    return wrong, "does not hold"
+    known = Key(deck.helm.key_here(deck.project, key), deck.helm.verifies)
+    problems, said = trusted(files_of(deck, place), known)
+    whose = "" if problems else ", by the given key" if key else ", by this project's key"
+    return problems, f"{said}{whose}"
 
 
 def compared(deck: Deck, one: str, other: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

@@ -5,6 +5,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 Form = Literal["json", "yaml"]
 
+MAX_BYTES = 1024 * 1024  # of one document
+
 
 class Written(NamedTuple):
     """A document as it stands in a file."""

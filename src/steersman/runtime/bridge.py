@@ -97,9 +97,8 @@ class Bridge:
         posted = self.world.journal.answer(gate.id, gate.digest, body, self.world.clock.now())
         if posted is None:
             now = self.world.journal.gate(gate.id)
-            told = (
-                f"{now.person or 'somebody'} has answered {now.answer}" if now is not None else "it is closed"
-            )
+            who = (now.person or "nobody in time, so that steersman") if now is not None else ""
+            told = f"{who} has answered {now.answer}" if now is not None else "it is closed"
             raise Busy(f"gate {gate.id} was answered already: {told}")
         self.world.bell.ring()
         return posted

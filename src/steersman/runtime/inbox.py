@@ -191,8 +191,11 @@ async def _override(moves: Moves, posted: Posted) -> None:
 
 
 def _meta(moves: Moves, posted: Posted) -> Meta:
-    who = f"person:{posted.body.get('person') or 'unknown'}"
-    return Meta(moves.now(), who, f"inbox:{posted.id}", why=posted.body.get("reason", ""))
+    body, cause = posted.body, f"inbox:{posted.id}"
+    if body.get("timed_out") is True:
+        return Meta(moves.now(), cause=cause, why="nobody answered in time")
+    who = f"person:{body.get('person') or 'unknown'}"
+    return Meta(moves.now(), who, cause, why=body.get("reason", ""))
 
 
 async def _refuse(moves: Moves, posted: Posted, meta: Meta, event: str, why: str) -> None:

@@ -175,6 +175,7 @@ def test_time_runs_out_and_the_defaults_hold(plans):
     ]
     (answered,) = [e for e in entries if e.get("event") == "answers_given"]
     assert answered["data"]["timed_out"] is True
+    assert ("actor" in answered, answered["why"]) == (False, "nobody answered in time")  # steersman itself
 
 
 def test_time_runs_out_without_a_fallback(plans):
@@ -183,6 +184,7 @@ def test_time_runs_out_without_a_fallback(plans):
     done = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", policy)
     assert (done.state, done.code) == ("BLOCKED", 1)
     assert done.failure["failed_at_state"] == "AWAITING_ANSWERS"
+    assert "policy.auto_fallback" in done.changes()
 
 
 def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
@@ -223,6 +225,7 @@ def changed(value, *path, to):
 
 BROKEN = {
     "missing id": (("planned_commands", 0, "command_id"), "cmd_not_there", "BLOCKED", "planned_commands[0]"),
+    "target elsewhere": (("scope", "repo_root"), "docs", "BLOCKED", "scope.targets.files[0]"),
     "wrong type": (("budgets", "max_files"), "many", "BLOCKED", "budgets.max_files"),
     "unknown field": (("colour",), "blue", "BLOCKED", "colour"),
     "full_auto that asks": (("interaction", "question_budget"), 5, "BLOCKED", "interaction.question_budget"),
@@ -273,6 +276,45 @@ def test_content_that_drifted_blocks(plans):
     assert done.state == "BLOCKED", done.told
     assert "drift" in done.failure["cause"]
     assert "registry diff" in json.dumps(done.failure["recovery_suggestions"])
+    (told,) = [p for p in done.failure["problems"] if "cmd_edit_files" in p["message"]]
+    assert told["field"].startswith("planned_commands[")
+    assert told["field"] in done.changes()
+
+
+def test_a_broken_registry_blocks_and_names_the_file(plans):
+    """§2: nothing can be held against a registry that cannot be read; what is wrong with it is named."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    folder = plans.project.repo / ".steersman" / "registry" / "rules"
+    folder.mkdir(parents=True)
+    (folder / "half.yaml").write_text("id: [")
+    done = plans.plan(name)
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "registry_broken")
+    assert "half.yaml" in json.dumps(done.failure["problems"])
+    assert ".steersman/registry" in done.changes()
+    value = json.loads((plans.project.repo / name).read_text())
+    aborted = plans.plan(plans.write(changed(value, "run", to="make"), seal=False))
+    assert aborted.state == "ABORTED"
+
+
+def test_an_intent_for_another_project_is_refused(plans):
+    """A project that says what it is called takes no intent for another one."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    (plans.project.repo / "steersman.toml").write_text('version = 1\nproject = "ship"\n')
+    done = plans.plan(name)
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "schema_invalid")
+    assert "scope.project_id" in done.changes()
+    checked = plans.project.call("intent", "check", name)
+    assert checked.code == 4
+    assert "this project is called ship" in checked.out
+    assert plans.intent(mode="full_auto")["scope"]["project_id"] == "ship"
+
+
+def test_a_root_that_is_no_folder_has_no_facts(plans):
+    """§3: facts come from the part of the project that the intent is about."""
+    value = changed(plans.intent(mode="full_auto", scoped=False), "scope", "repo_root", to="nowhere")
+    done = plans.plan(plans.write(value))
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "facts_unavailable")
+    assert "scope.repo_root" in done.changes()
 
 
 def test_content_that_is_not_active_blocks(plans):
@@ -284,7 +326,7 @@ def test_content_that_is_not_active_blocks(plans):
     value["planned_commands"].append({**value["planned_commands"][0], "command_id": "cmd_story"})
     done = plans.plan(plans.write(value))
     assert (done.state, done.failure["failure_type"]) == ("BLOCKED", "missing_registry")
-    assert "cmd_story" in json.dumps(done.failure)
+    assert f"planned_commands[{len(value['planned_commands']) - 1}].command_id" in done.changes()
 
 
 def test_a_workflow_that_goes_in_circles_blocks(plans):
@@ -412,6 +454,10 @@ def test_what_cannot_be_planned_at_all_is_told_and_leaves_no_run(plans):
         [""],
         [name, "--policy", "nope"],
         [name, "--out", "taken"],
+        [name, "--out", ".git/plan"],
+        [name, "--out", ".steersman/registry/plan"],
+        [name, "--out", str(plans.project.state / "plan")],
+        ["-"],
     ):
         said = plans.project.call("plan", *words)
         assert said.code in (2, 4), words

@@ -56,10 +56,12 @@ from steersman.judges.planning.risk import assess
 from steersman.judges.planning.routing import advise
 from steersman.kernel.canonical import digest_of, plain
 from steersman.machines.coordinator.answers import defaults
+from steersman.machines.coordinator.attest import ENVELOPE, PAYLOAD_TYPE, envelope, pae, statement
 from steersman.machines.coordinator.freeze import DRAWN, Outputs, frozen
 from steersman.machines.coordinator.graph import asked_of, finalize
 from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
 from steersman.machines.coordinator.review import review_pack
+from steersman.machines.coordinator.trust import Key
 
 VERSION = "1.0.0"
 NOWHERE = "0" * 64
@@ -347,3 +349,12 @@ def outputs(i: Inputs | None = None, settled: Settled | None = None) -> Outputs:
 def files(of: Outputs | None = None) -> dict[str, bytes]:
     """The frozen files of a plan; what views would draw is a word each."""
     return frozen(of or outputs(), {name: f"{name}\n" for name in DRAWN})
+
+
+KEY = Key("the key", lambda _, data, signature: signature == data[:20])
+
+
+def signed(made):
+    """The files with the statement about them."""
+    said = statement(made)
+    return {**made, ENVELOPE: envelope(said, "the key", pae(PAYLOAD_TYPE, said)[:20])}

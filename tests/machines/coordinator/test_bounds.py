@@ -2,22 +2,39 @@
 
 import pytest
 from msgspec.structs import replace
-from specimens import FACTS, bundle, command, files, inputs, intent, outputs, question_answers, registry
+from specimens import (
+    FACTS,
+    KEY,
+    bundle,
+    command,
+    files,
+    inputs,
+    intent,
+    outputs,
+    question_answers,
+    registry,
+    signed,
+)
 
 from steersman.contracts.planning.intent import Targets
+from steersman.judges.planning.paths import covers, in_module, leaves
+from steersman.machines.coordinator.attest import ENVELOPE
 from steersman.machines.coordinator.bounds import Bounds, bounds, outside
 from steersman.machines.coordinator.freeze import MANIFEST
-from steersman.machines.coordinator.paths import covers, in_module, leaves
+
+
+def bounded(made):
+    return bounds(signed(made), KEY)
 
 
 def bound(**targets):
     i = inputs(intent(scope=replace(intent().scope, targets=Targets(**targets))))
-    return bounds(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
+    return bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
 
 
 def test_bounds_are_those_of_the_plan():
     """Files, commands, phases, budgets and digests come from the verified documents."""
-    of = bounds(files())
+    of = bounded(files())
     assert isinstance(of, Bounds)
     assert of.files == ("src/pump.py",)
     assert of.phases == ("analysis", "implementation", "validation")
@@ -26,10 +43,26 @@ def test_bounds_are_those_of_the_plan():
 
 def test_a_plan_that_was_changed_bounds_nothing():
     """Bounds are read from files that were verified, or not at all."""
-    made = files()
-    found = bounds({**made, MANIFEST: made[MANIFEST].replace(b"plan_", b"plan_0", 1)})
+    made = signed(files())
+    found = bounds({**made, MANIFEST: made[MANIFEST].replace(b"plan_", b"plan_0", 1)}, KEY)
     assert not isinstance(found, Bounds)
     assert found
+
+
+@pytest.mark.parametrize(
+    ("key", "left_out", "told"),
+    [
+        (KEY, (ENVELOPE,), "missing"),
+        (KEY._replace(public="another"), (), "not the key here"),
+        (KEY._replace(public=""), (), "not the key here"),
+        (KEY._replace(verifies=lambda *_: False), (), "signature"),
+    ],
+)
+def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told):
+    """Whoever rewrites all files has to leave the statement out, or sign it with another key."""
+    (found,) = bounds({n: data for n, data in signed(files()).items() if n not in left_out}, key)
+    assert found.field == ENVELOPE
+    assert told in found.message
 
 
 @pytest.mark.parametrize(
@@ -46,7 +79,7 @@ def test_a_plan_that_was_changed_bounds_nothing():
 )
 def test_what_the_plan_does_not_name_is_outside(asked, field):
     """Another file, another argv, one commit too many: each is told by its field."""
-    assert [p.field for p in outside(bounds(files()), **asked)] == [field]
+    assert [p.field for p in outside(bounded(files()), **asked)] == [field]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +99,7 @@ def test_what_the_plan_does_not_name_is_outside(asked, field):
 def test_a_blank_of_the_registry_takes_one_word(argv, inside):
     """A word in capitals stands for one word that is no option; FILE only for a file of the plan."""
     spec = command("read_code", "analysis", argv=("git", "log", "VERSION", "--", "FILE"))
-    of = bounds(files(outputs(inputs(known=registry(spec)))))
+    of = bounded(files(outputs(inputs(known=registry(spec)))))
     assert (outside(of, argvs=[argv]) == ()) == inside
 
 
@@ -74,10 +107,10 @@ def test_a_blank_of_the_registry_takes_one_word(argv, inside):
 def test_a_word_in_capitals_of_a_fact_is_only_itself(argv):
     """What a project's files name is taken word for word: no repository opens a blank, and no program is one."""
     facts = replace(FACTS, facts=(replace(FACTS.facts[1], argv=("make", "FILE")),))
-    of = bounds(files(outputs(inputs(context=bundle(facts=facts)))))
+    of = bounded(files(outputs(inputs(context=bundle(facts=facts)))))
     assert (outside(of, argvs=[argv]) == ()) == (argv == ("make", "FILE"))
     first = command("read_code", "analysis", argv=("MAKE", "it"))
-    odd = bounds(files(outputs(inputs(known=registry(first)))))
+    odd = bounded(files(outputs(inputs(known=registry(first)))))
     assert outside(odd, argvs=[("sh", "it")])
 
 

@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from steersman.adapters.scan.listing import Listing, listing
 from steersman.contracts.planning.context import Bounds, FactPack
+from steersman.errors import WorkspaceError
 from steersman.judges.planning.facts.choice import choose
 from steersman.judges.planning.facts.finding import Source, folder_of
 from steersman.judges.planning.facts.pack import Page, examine, pack_of
+from steersman.judges.planning.paths import covers, plain
 from steersman.judges.text import clip
 
 
@@ -35,8 +37,12 @@ class TreeScanner:
     def __init__(self, project: Path, folder: Path, limits: Limits = Limits()) -> None:  # noqa: B008  a constant
         self._project, self._folder, self._limits = project, folder, limits
 
-    def scan(self, project_id: str) -> FactPack:
+    def scan(self, project_id: str, root: str = ".") -> FactPack:
         there = listing(self._project, self._folder)
+        if plain(root) not in ("", "."):
+            there = there._replace(files={p: name for p, name in there.files.items() if covers(root, p)})
+            if not there.files:
+                raise WorkspaceError(f"the project has no file in {root}: name a folder of it, or .")
         choice = choose(tuple(there.files))
         reading = _Reading(self._project, there, self._limits)
         pages = [page for path in choice.read if (page := reading.page(path)) is not None]

@@ -51,6 +51,10 @@ class Reference(Document, frozen=True, kw_only=True):
     version: MaybeVersion = ""
     pinned: Annotated[str, Meta(max_length=120)] = ""
     digest: MaybeDigest = ""
+    field: Annotated[str, Meta(max_length=400)] = (
+        ""  # of the intent: where it is named first, else where it is pinned
+    )
+    line: Annotated[int, Meta(ge=0)] = 0
 
 
 class PrecheckReport(Document, frozen=True, kw_only=True):

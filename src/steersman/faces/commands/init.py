@@ -49,9 +49,10 @@ def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
 def _remember(deck: Deck) -> str | None:
     """The first memory, without which nothing is planned: what the project is, from its own files."""
     from steersman.faces.commands.memory import now
+    from steersman.faces.intents import project_id
     from steersman.judges.planning.facts.sentence import about
 
-    words = about(deck.helm.scanner(deck.project).scan(deck.project.name[:120] or "project"))
+    words = about(deck.helm.scanner(deck.project).scan(project_id(deck)))
     memories = deck.helm.memories(deck.project)
     try:
         kept, _ = memories.add(words, source=SOURCE, created_at=now())

@@ -150,7 +150,7 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     from steersman.judges.planning.precheck import precheck, troubles
     from steersman.judges.planning.sense import remarks
 
-    report = precheck(written.value, policy.value, registry, written.lines, policy.lines)
+    report = precheck(written.value, policy.value, registry, written.lines, policy.lines, _name(deck))
     for line in lines_of(report.policy_problems, policy.file):
         deck.say(line, fg="red")
     found = [p for p in troubles(report) if p not in report.policy_problems]
@@ -160,36 +160,20 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     return _say(deck, written.file, found, noted, about, also=len(report.policy_problems))
 
 
+def _name(deck: Deck) -> str:
+    return deck.load_config().config.project or ""
+
+
 def _unfit(report: "PrecheckReport", deck: Deck, file: str) -> "list[Problem]":
     """What the report says without being a sentence of its own: the checksum, and what is not as it was pinned."""
     from steersman.judges.planning.places import problem
+    from steersman.judges.planning.precheck import unfit
 
-    seal = f"read what changed, then run `{deck.me} intent seal {file}`"
-    found = []
+    found = list(unfit(report, "inactive", "drifted", "unpinned"))  # what is missing crosses a red line
     if not report.checksum_matches:
-        found.append(
-            problem(
-                ("audit", "checksum"), f"is not the one of this document, {report.checksum_expected}", seal
-            )
-        )
-    for r in report.references:
-        match r.found:
-            case "inactive":
-                found.append(
-                    problem((r.id,), f"this {r.kind} is neither active nor frozen", "choose another one")
-                )
-            case "drifted":
-                found.append(
-                    problem(
-                        (r.id,),
-                        f"this {r.kind} is {r.version} now, and the intent was sealed with {r.pinned}",
-                        seal,
-                    )
-                )
-            case "unpinned":
-                found.append(problem((r.id,), f"nothing fixes the version of this {r.kind}", seal))
-            case _:
-                pass
+        seal = f"read what changed, then run `{deck.me} intent seal {file}`"
+        said = f"is not the one of this document, {report.checksum_expected}"
+        found.append(problem(("audit", "checksum"), said, seal))
     return found
 
 

@@ -16,7 +16,7 @@ KNOWN = {
     "verify": (f"{HERE}:verify", "Hold every byte of a frozen plan against its manifest."),
     "diff": (f"{HERE}:diff", "What differs between two frozen plans, and which input made it so."),
 }
-EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 5 store trouble"
+EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent or policy · 5 store trouble"
 
 
 class Plans(Lazy):
@@ -64,7 +64,7 @@ def plan() -> None:
     "--out", default="", metavar="DIR", help="Where the frozen plan goes (default: beside the run)."
 )
 def make(deck: Deck, *, what: str, policy: str, out: str) -> int:
-    """Plan INTENT_OR_GOAL: a file with an intent, or a goal in words for which one is drafted first."""
+    """Plan INTENT_OR_GOAL: a file with an intent (- is standard input), or a goal in words for which one is drafted."""
     from steersman.faces.planning import drafted, order_for, policy_of, read_intent
     from steersman.faces.voyage import launch
 

@@ -4,33 +4,44 @@
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
+
+from msgspec.structs import replace
 
 from steersman.contracts.planning.decisions import PrecheckReport, Problem, Reference
 from steersman.contracts.planning.facts import PrecheckFacts
 from steersman.contracts.planning.words import Kind
 from steersman.judges.planning.intent import checksum, checksum_matches
 from steersman.judges.planning.payload import is_fathomable, payload
-from steersman.judges.planning.places import NO_LINES, Lines
+from steersman.judges.planning.places import NO_LINES, Lines, Path, field_of, line_of
 from steersman.judges.planning.policy import policy_problems
 from steersman.judges.planning.raw import text, texts
 from steersman.judges.planning.red_lines import named, red_lines, stricter_mode
 from steersman.judges.planning.registry import Registry, pins
-from steersman.judges.planning.sense import sense_problems
+from steersman.judges.planning.sense import elsewhere, sense_problems
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip, printable
 
 _ID = re.compile(r"[a-z][a-z0-9_]{2,79}")
+_SEAL = "read `steersman registry diff`, then run `steersman intent seal FILE`"
 
 
 def precheck(
-    raw: Any, policy_raw: Any, registry: Registry, lines: Lines = NO_LINES, policy_lines: Lines = NO_LINES
+    raw: Any,
+    policy_raw: Any,
+    registry: Registry,
+    lines: Lines = NO_LINES,
+    policy_lines: Lines = NO_LINES,
+    project: str = "",
 ) -> PrecheckReport:
-    """The report on an intent and a policy, both as they were read."""
+    """The report on an intent and a policy, both as they were read, in a project that may have a name."""
     carried = payload(raw, lines)
     shallow = raw if is_fathomable(raw) else None  # beyond that depth only places with a name are looked at
-    wrong = (*schema_problems(raw, lines), *sense_problems(shallow, registry, lines))
+    wrong = (
+        *schema_problems(raw, lines),
+        *sense_problems(shallow, registry, lines),
+        *elsewhere(raw, project, lines),
+    )
     return PrecheckReport(
         intent_id=clip(printable(text(raw, "id")), 80),
         schema_valid=not wrong,
@@ -39,21 +50,51 @@ def precheck(
         checksum_expected=checksum(raw),
         red_lines=red_lines(raw, stricter_mode(raw, policy_raw), carried, registry, lines),
         execution_payload=carried,
-        references=references(raw, registry),
+        references=references(raw, registry, lines),
         registry_digest=registry.digest,
         policy_problems=policy_problems(policy_raw, registry, policy_lines),
     )
 
 
-def references(raw: Any, registry: Registry) -> tuple[Reference, ...]:
-    """Every id of the registry that an intent names or pins, sorted, and what the registry has for it."""
-    fixed = pins(ref for _, ref in texts(raw, "evidence_refs"))
-    wanted = {*_named(raw), *fixed}
-    return tuple(registry.reference(kind, id_, fixed) for kind, id_ in sorted(wanted))
+def references(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tuple[Reference, ...]:
+    """Every id of the registry that an intent names or pins, sorted, where it does, and what the registry has for it."""
+    cited = tuple(texts(raw, "evidence_refs"))
+    fixed = pins(ref for _, ref in cited)
+    found: dict[tuple[Kind, str], Path] = {}
+    for path, kind, id_ in named(raw):
+        if _ID.fullmatch(id_):
+            found.setdefault((kind, id_), path)
+    for path, ref in cited:
+        for key in pins((ref,)):
+            found.setdefault(key, path)
+    return tuple(
+        replace(registry.reference(*key, fixed), field=field_of(path), line=line_of(path, lines))
+        for key, path in sorted(found.items())
+    )
 
 
-def _named(raw: Any) -> Iterator[tuple[Kind, str]]:
-    yield from ((kind, id_) for _, kind, id_ in named(raw) if _ID.fullmatch(id_))
+_UNFIT = {
+    "missing": (
+        "the registry has no such {r.kind}",
+        "use an id that `steersman registry list {r.kind}` shows",
+    ),
+    "inactive": (
+        "this {r.kind} is neither active nor frozen",
+        "name another one, or set its status to active",
+    ),
+    "drifted": ("this {r.kind} is {r.version}#{short} now, and the intent was sealed with {r.pinned}", _SEAL),
+    "unpinned": ("nothing fixes the version of this {r.kind}", _SEAL),
+}
+
+
+def unfit(report: PrecheckReport, *found: str) -> tuple[Problem, ...]:
+    """What the intent names and cannot be planned with, as far as it was found to be one of these."""
+    return tuple(_told(r) for r in report.references if r.found in found)
+
+
+def _told(r: Reference) -> Problem:
+    message, fix = (part.format(r=r, short=r.digest[:12]) for part in _UNFIT[r.found])
+    return Problem(field=r.field, message=f"{r.id}: {message}", fix=fix, line=r.line)
 
 
 def facts(report: PrecheckReport, raw: Any, policy_raw: Any) -> PrecheckFacts:

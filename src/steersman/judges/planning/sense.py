@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.words import RISKS, SCHEMES
+from steersman.judges.planning.paths import covers, plain
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
@@ -55,6 +56,16 @@ def sense_problems(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tup
         *_outside(raw),
     )
     return tuple(problem(*one, lines) for one in told)[:MOST]
+
+
+def elsewhere(raw: Any, project: str, lines: Lines = NO_LINES) -> tuple[Problem, ...]:
+    """An intent for another project; nothing where this one has not said what it is called."""
+    said = text(raw, "scope", "project_id")
+    if not project or said == project:
+        return ()
+    message = f"is {printable(said) or 'nothing'}, and this project is called {project}"
+    fix = f"plan it where it belongs, or write {project}; `project` in steersman.toml says the name"
+    return (problem(("scope", "project_id"), message, fix, lines),)
 
 
 def remarks(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tuple[Problem, ...]:
@@ -183,15 +194,24 @@ def _open_lock(raw: Any) -> Iterator[Told]:
 def _outside(raw: Any) -> Iterator[Told]:
     root = text(raw, "scope", "repo_root")
     places: list[tuple[Path, str]] = [(("scope", "repo_root"), root)] if root else []
-    places += texts(raw, "scope", "targets", "files")
+    targets = list(texts(raw, "scope", "targets", "files"))
+    places += targets
     places += texts(raw, "constraints", "lock_scope", "paths")
     for path, place in places:
-        why = _why_outside(place)
+        why = why_outside(place)
         if why:
             yield path, why, "name a file below the top of the repository, such as src/app.py"
+    for path, place in targets:
+        if root and not why_outside(root) and not covers(root, plain(place)):
+            yield (
+                path,
+                f"lies outside scope.repo_root, which is {root}",
+                "write it from the top of the repository, or widen repo_root",
+            )
 
 
-def _why_outside(place: str) -> str:
+def why_outside(place: str) -> str:
+    """Why a name is not one of a file in the repository; empty where it is."""
     parts = re.split(r"[/\\]", place)
     if _ABSOLUTE.match(place):
         return "is a place of one machine, not of the repository"

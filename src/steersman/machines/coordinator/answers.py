@@ -18,6 +18,7 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     Settled,
 )
+from steersman.judges.planning.paths import leaves
 from steersman.judges.planning.places import NO_LINES, Lines
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip
@@ -29,7 +30,6 @@ from steersman.machines.coordinator.choices import (
     default_word,
     named,
 )
-from steersman.machines.coordinator.paths import leaves
 
 
 class Weighed(NamedTuple):

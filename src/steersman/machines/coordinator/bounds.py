@@ -1,6 +1,6 @@
 """The contract of a frozen plan with whoever carries it out: which files and commands are inside it.
 
-**Invariant:** what a plan does not name is outside; bounds are read from files that were verified, or not at all.
+**Invariant:** what a plan does not name is outside; bounds are read from files that a known key has signed, or not at all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +10,11 @@ import msgspec
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.review import Budget, Manifest, PlannedAction, ReviewPack
 from steersman.contracts.planning.words import Document
+from steersman.judges.planning.paths import covers, in_module, leaves
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest
 from steersman.machines.coordinator.freeze import MANIFEST
-from steersman.machines.coordinator.paths import covers, in_module, leaves
-from steersman.machines.coordinator.verify import verify
+from steersman.machines.coordinator.trust import Key, trusted
 
 FILE = "FILE"  # the blank that stands for a file
 
@@ -40,9 +40,9 @@ class Bounds(Document, frozen=True, kw_only=True):
         return next(budget.limit for budget in self.budgets if budget.name == name)
 
 
-def bounds(files: Mapping[str, bytes]) -> Bounds | tuple[Problem, ...]:
-    """The bounds of a frozen plan, or everything by which it is none."""
-    if wrong := verify(files):
+def bounds(files: Mapping[str, bytes], key: Key) -> Bounds | tuple[Problem, ...]:
+    """The bounds of a frozen plan that this key has signed, or everything by which it is none."""
+    if wrong := trusted(files, key).problems:
         return wrong
     pack = msgspec.json.decode(files["review_pack.json"], type=ReviewPack)
     impact = pack.change_impact

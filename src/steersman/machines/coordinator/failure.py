@@ -11,6 +11,7 @@ from steersman.contracts.planning.decisions import PrecheckReport, Problem, Rout
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
 from steersman.contracts.planning.review import Budget, FailurePack, Recovery
 from steersman.contracts.planning.words import Risk
+from steersman.judges.planning.precheck import unfit
 from steersman.judges.text import clip
 from steersman.machines.coordinator.faults import Faults
 from steersman.machines.coordinator.reasons import CAUSES
@@ -42,13 +43,18 @@ def precheck_failure(about: About, report: PrecheckReport | None, *, mode_change
         "asks_in_full_auto": _crossed(report, "I2"),
         "risk_in_full_auto": _crossed(report, "I3"),
         "unevidenced_command": _crossed(report, "I4"),
-        "not_registered": (*_crossed(report, "I5"), *_references(report, "missing")),
-        "inactive_content": _references(report, "inactive"),
-        "version_drift": (*_references(report, "drifted"), *_references(report, "unpinned")),
+        "not_registered": (*_crossed(report, "I5"), *unfit(report, "missing")),
+        "inactive_content": unfit(report, "inactive"),
+        "version_drift": unfit(report, "drifted", "unpinned"),
         "policy_invalid": report.policy_problems,
         "mode_changed": _said("interaction.mode", mode_changed),
     }
     return _pack(about, "PRECHECKED", found, "intent_unreadable")
+
+
+def registry_failure(about: About, problems: Iterable[Problem]) -> FailurePack:
+    """The registry itself is broken, so that nothing could be held against it."""
+    return _pack(about, "PRECHECKED", {"registry_broken": problems}, "registry_broken")
 
 
 def context_failure(
@@ -219,16 +225,6 @@ def _checksum(report: PrecheckReport) -> Problem:
     return Problem(
         field="audit.checksum", message=f"The checksum of these bytes is {report.checksum_expected}."
     )
-
-
-def _references(report: PrecheckReport, found: str) -> Iterator[Problem]:
-    for ref in report.references:
-        if ref.found == found:
-            has = f"{ref.version}#{ref.digest[:12]}" if ref.version else "nothing"
-            said = f"the registry has {has}, the intent is sealed with {ref.pinned or 'no pin'}"
-            yield Problem(
-                field=f"{ref.kind}.{ref.id}", message=f"The {ref.kind} {ref.id} is {found}: {said}."
-            )
 
 
 def _said(field: str, message: str) -> tuple[Problem, ...]:

@@ -36,6 +36,7 @@ CAUSES: dict[str, Cause] = {
     "version_drift":       Cause(_LOST,   "The registry is not the one that the intent was sealed with", "evidence_refs", "Run `steersman intent seal FILE` again after reading `steersman registry diff`."),
     "policy_invalid":      Cause(_POLICY, "The policy cannot be used", "policy", "Mend the named fields of the policy."),
     "mode_changed":        Cause(_POLICY, "The run was begun in another mode than intent and policy ask for", "interaction.mode", "Start `steersman plan` again."),
+    "registry_broken":     Cause(_LOST,   "The registry cannot be used", ".steersman/registry", "Mend every problem that `steersman registry check` lists."),
     "intent_unreadable":   Cause(_BOUND,  "The intent could not be looked at", "intent", "Look at the file: `steersman intent check FILE`."),
     # CONTEXT_BUILT
     "memory_unavailable":  Cause(_BOUND,  "There is no memory to go by", "memory", "Add what is known: `steersman memory add TEXT`."),
@@ -69,7 +70,7 @@ CAUSES: dict[str, Cause] = {
     # AWAITING_ANSWERS
     "answers_conflict":    Cause("rule_denied", "Answers contradict rules, more often than may be", "planned_commands", "Take the command out of the intent, or change the rule: an answer does not outweigh it."),
     "answer_blocks":       Cause(_BOUND,  "An answer or a default stops the run", "intent", "Settle in the intent what the question is about."),
-    "answers_stopped":     Cause(_BOUND,  "Nobody will answer, and there is no fallback", "interaction.mode", "Plan again and answer, or settle the questions in the intent."),
+    "answers_stopped":     Cause(_BOUND,  "Nobody has answered in time, and the policy allows no fallback", "policy.auto_fallback", "Plan again and answer, settle the questions in the intent, or set auto_fallback to true."),
     # REVIEW_PACK_BUILT
     "budget_exceeded":     Cause(_BOUND,  "The plan needs more than its budgets allow", "budgets", "Raise the named budget, or plan less."),
     "review_uncovered":    Cause(_BOUND,  "A review is asked for that the plan has no gate for", "risk.requires_review", "Select a phase in which it can take place."),

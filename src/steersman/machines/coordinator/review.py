@@ -23,12 +23,12 @@ from steersman.contracts.planning.review import (
     RollbackStep,
 )
 from steersman.contracts.planning.words import Review, graver
+from steersman.judges.planning.paths import leaves
 from steersman.judges.planning.risk import assess
 from steersman.judges.text import clip
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.nodes import Desk, desk, wanted_reviews
-from steersman.machines.coordinator.paths import leaves
 
 MOST = 1_000_000_000  # that a document counts to
 _BLANK = re.compile(r"[A-Z][A-Z_]+")  # a word of a registry's argv that stands for another

@@ -78,10 +78,10 @@ def _planned(state: str) -> Callable[[Callable[[Table], Facts]], Callable[[Call]
 def precheck(t: Table) -> facts.PrecheckFacts:
     """The intent held against schema, registry and red lines: all of it, whatever a part of it says."""
     loaded = t.world.registries.load()
-    if loaded.problems:
-        told = "; ".join(f"{p.field}: {p.message}" for p in loaded.problems[:20])
-        raise UserError(f"the registry cannot be used: {told}; see `steersman registry check`")
-    report = looked_at(t.raw, t.policy_raw, loaded.registry)
+    report = looked_at(t.raw, t.policy_raw, loaded.registry, project=t.call.config.project or "")
+    if loaded.problems and not report.execution_payload:  # which aborts, whatever the registry is like
+        pack = failure.registry_failure(failure.About(report.intent_id), loaded.problems)
+        return facts.PrecheckFacts(intent_id=report.intent_id, failure_ref=t.keep(pack)[0])
     found = counted(report, t.raw, t.policy_raw)
     begun = t.call.given("mode", "")
     other = f"it was begun as {begun}, intent and policy ask for {found.mode}" if found.mode != begun else ""
@@ -105,7 +105,7 @@ def context(t: Table) -> facts.ContextFacts:
     reach = t.intent.scope.project_id
     policy, no_policy = _had(lambda: t.policy)
     memory, no_memory = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
-    found, no_facts = _had(lambda: t.world.scanner.scan(reach))
+    found, no_facts = _had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root))
     seen = facts.ContextFacts(
         memory=memory is not None,
         memories=len(memory.memories) if memory is not None else 0,
