@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from golden import FIXED_BY_ROUND, HERE, awake, git, helm
 from steersman.errors import UserError

@@ -1,7 +1,5 @@
 """A machine complains when it is built, about everything that contradicts itself, and its digest covers what decides."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from ferry import (
@@ -21,6 +19,7 @@ from ferry import (
     ferry,
     wet,
 )  # fmt: skip
+from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import definition, guards, sources

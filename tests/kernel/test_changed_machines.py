@@ -1,7 +1,5 @@
 """Two versions of one machine: what a paused run may go on with, what is refused and how it is said, what is read back."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from ferry import (
@@ -20,6 +18,7 @@ from ferry import (
     ferry,
     wet,
 )
+from msgspec.structs import replace
 
 from steersman.errors import ContractError, UserError
 from steersman.kernel.build import definition

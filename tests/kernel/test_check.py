@@ -1,7 +1,5 @@
 """The model check: each kind of mistake is found, with the shortest way to it."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from ferry import (
@@ -16,6 +14,7 @@ from ferry import (
     Water,
     ferry,
 )  # fmt: skip
+from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import machine

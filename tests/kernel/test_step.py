@@ -1,10 +1,9 @@
 """One step: first fit, caps, visits, work, overrides; an illegal event is an answer."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from ferry import DRY, FERRY, LEAKS, RUN, TABLE, Context, E, S, Water, begun, ferry
+from msgspec.structs import replace
 
 from steersman.errors import DefinitionError, UserError
 from steersman.kernel.build import machine

@@ -4,11 +4,11 @@ import asyncio
 import hashlib
 import hmac
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from toys import MACHINES, played, settled, world_of
 
 from steersman.adapters.anchors import FileAnchors

@@ -1,11 +1,11 @@
 """Driving: what effects bring back, what breaks, what comes late, and many runs at once."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from toys import ERRAND, Facts, begun, driven, kinds, played, tape, until, well, world_of
 
 from steersman.adapters.sqlite import SqliteJournal

@@ -1,7 +1,8 @@
 """Deciding a tape again under a table that has changed since."""
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from steersman.kernel.decides import definition_digest
 from steersman.machines.roundtable import MACHINE

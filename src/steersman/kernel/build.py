@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.complaints import complaints
@@ -77,8 +78,7 @@ def _checked(built: Machine, problems: Sequence[str]) -> Machine:
     """The machine with its digest, or everything that is wrong with it."""
     if problems:
         raise DefinitionError(f"{built.name}: " + "; ".join(problems))
-    object.__setattr__(built, "digest", definition_digest(built))
-    return built
+    return replace(built, digest=definition_digest(built))
 
 
 def _lookup(states: Sequence[StateDef], rows: Sequence[Row]) -> dict[tuple[str | None, str], tuple[Row, ...]]:

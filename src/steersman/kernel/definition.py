@@ -6,7 +6,6 @@ anything; `build.py` puts the parts together and complains when they contradict 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Literal
 
@@ -26,8 +25,7 @@ class Origin(Enum):
     MACHINE = "machine"
 
 
-@dataclass(frozen=True, eq=False)
-class Guard:
+class Guard(msgspec.Struct, frozen=True, eq=False):
     """A sentence with a yes or a no.
 
     `reads` names constants and memory fields of the context; a guard that reads only those is followed exactly by
@@ -49,8 +47,7 @@ def _always(_context: Any, _data: Any) -> bool:
 otherwise = Guard("otherwise", "otherwise", _always)
 
 
-@dataclass(frozen=True, eq=False)
-class Cap:
+class Cap(msgspec.Struct, frozen=True, eq=False):
     """How often a row may be taken. A full cap makes its row invisible, so the next row says what happens then."""
 
     name: str
@@ -66,15 +63,14 @@ def room(name: str, sentence: str, cap: Cap) -> Guard:
     return Guard(name, sentence, _always, cap=cap, version=cap.version)
 
 
-@dataclass(eq=False)
-class EventDef:
+class EventDef(msgspec.Struct, eq=False):
     """An event: its wire name (the specification's own word), who may cause it, what it carries."""
 
     meaning: str
     origin: Origin
     carries: type[msgspec.Struct]
     version: int = 1
-    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
+    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = msgspec.field(default_factory=dict)
     name: str = ""
 
     def __set_name__(self, _owner: type, name: str) -> None:
@@ -95,8 +91,7 @@ def event(
 JobKind = Literal["effect", "gate", "timer", "child"]
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
+class Job(msgspec.Struct, frozen=True, eq=False):
     """Something a state has done for it: an effect, a question to a person, a timer, a child run."""
 
     name: str
@@ -158,8 +153,7 @@ def child(name: str, version: int = 1) -> Job:
 Plan = Callable[[Any], Sequence[tuple[str, dict[str, Any]]]]
 
 
-@dataclass(frozen=True, eq=False)
-class Do:
+class Do(msgspec.Struct, frozen=True, eq=False):
     """One line of a state's work: this job, when this holds, with these inputs, once per key and visit."""
 
     job: Job
@@ -189,8 +183,7 @@ def _no_input(_context: Any) -> dict[str, Any]:
     return {}
 
 
-@dataclass(eq=False)
-class StateDef:
+class StateDef(msgspec.Struct, eq=False):
     """What is true now, and the work that starts however the state was entered."""
 
     meaning: str
@@ -243,16 +236,14 @@ class Events:
         cls.all = tuple(v for v in vars(cls).values() if isinstance(v, EventDef))
 
 
-@dataclass(frozen=True, eq=False)
-class _Stay:
+class _Stay(msgspec.Struct, frozen=True, eq=False):
     name: str = "stay"
 
 
 STAY = _Stay()
 
 
-@dataclass(frozen=True, eq=False)
-class _Any:
+class _Any(msgspec.Struct, frozen=True, eq=False):
     """Every state neither final nor resting."""
 
 
@@ -261,8 +252,7 @@ ANY = _Any()
 Source = StateDef | tuple[StateDef, ...] | _Any | None
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
+class Row(msgspec.Struct, frozen=True, eq=False):
     """One line of the table."""
 
     source: Source
@@ -302,8 +292,7 @@ def table(*rows: Row) -> tuple[Row, ...]:
 Pairs = tuple[tuple[Guard, EventDef], ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Naming:
+class Naming(msgspec.Struct, frozen=True, eq=False):
     """How facts become events: first fit; every guard is evaluated and recorded."""
 
     subject: Job
@@ -311,8 +300,7 @@ class Naming:
     version: int
 
 
-@dataclass(frozen=True, eq=False)
-class Computed:
+class Computed(msgspec.Struct, frozen=True, eq=False):
     """Which event the machine itself makes happen in a state, over context and caps; no fit, no event."""
 
     state: StateDef
@@ -330,8 +318,7 @@ def computed(where: StateDef, *pairs: tuple[Guard, EventDef], version: int = 1) 
     return Computed(where, pairs, version)
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
+class Fold(msgspec.Struct, frozen=True, eq=False):
     """What an event changes in the context, as ops."""
 
     on: EventDef

@@ -1,12 +1,11 @@
 """What must hold on every path of a machine, written beside its table and proved by `check`."""
 
-from dataclasses import dataclass
+import msgspec
 
 from steersman.kernel.definition import EventDef, Guard, StateDef
 
 
-@dataclass(frozen=True, eq=False)
-class Never:
+class Never(msgspec.Struct, frozen=True, eq=False):
     """This state is never entered while this holds."""
 
     state: StateDef
@@ -16,8 +15,7 @@ class Never:
         return f"never {self.state.name} while {self.when.sentence}"
 
 
-@dataclass(frozen=True, eq=False)
-class Before:
+class Before(msgspec.Struct, frozen=True, eq=False):
     """No path reaches `then` (while `when` holds) without having been in `first`."""
 
     first: StateDef
@@ -29,8 +27,7 @@ class Before:
         return f"{self.first.name} before {self.then.name}{while_}"
 
 
-@dataclass(frozen=True, eq=False)
-class Only:
+class Only(msgspec.Struct, frozen=True, eq=False):
     """This memory value is set by these events alone."""
 
     field: str
@@ -41,8 +38,7 @@ class Only:
         return f"{self.field} becomes {self.value} only by {', '.join(e.name for e in self.by)}"
 
 
-@dataclass(frozen=True, eq=False)
-class Possible:
+class Possible(msgspec.Struct, frozen=True, eq=False):
     """Some path enters this state while this holds: a machine that never succeeds is broken too."""
 
     state: StateDef

@@ -1,7 +1,6 @@
 """The machine itself: an immutable value, and the few questions every reader of it asks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -20,8 +19,7 @@ from steersman.kernel.definition import (
 from steersman.kernel.laws import Law
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(msgspec.Struct, frozen=True, eq=False):
     """An immutable, executable definition: the published table is the executed table."""
 
     name: str
@@ -40,13 +38,11 @@ class Machine:
     memory: Mapping[str, tuple[Any, ...]]
     jobs: dict[str, Job]
     caps: dict[str, Cap]
-    lookup: dict[tuple[str | None, str], tuple[Row, ...]] = field(repr=False)
-    resets: dict[str, tuple[tuple[str, str], ...]] = field(repr=False)  # event -> ops that clear its caps
-    settled: frozenset[str] = field(repr=False)  # states in which a run has its outcome
-    eventful: frozenset[str] = field(
-        repr=False
-    )  # states that bring about something by themselves: an event, a seal
-    tracked: frozenset[str] = field(repr=False)  # constants and memory: rows alone may change them
+    lookup: dict[tuple[str | None, str], tuple[Row, ...]]
+    resets: dict[str, tuple[tuple[str, str], ...]]  # event -> ops that clear its caps
+    settled: frozenset[str]  # states in which a run has its outcome
+    eventful: frozenset[str]  # states that bring about something by themselves: an event, a seal
+    tracked: frozenset[str]  # constants and memory: rows alone may change them
     abort: EventDef | None
     successes: tuple[str, ...]
     roles: tuple[str, ...]
@@ -55,6 +51,9 @@ class Machine:
     initial: StateDef
     tree: bool = True  # its runs work on a tree of the repository
     digest: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Machine {self.name} {self.digest}>"
 
 
 def sources(row: Row, states: Sequence[StateDef]) -> tuple[str | None, ...]:

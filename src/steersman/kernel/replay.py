@@ -6,7 +6,6 @@ machine cannot change the past.
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -89,8 +88,7 @@ def _items(new: Snapshot, entry: Entry) -> None:
     new.items = items
 
 
-@dataclass(frozen=True, slots=True)
-class Bad:
+class Bad(msgspec.Struct, frozen=True):
     """The first record that does not fit, and how."""
 
     seq: int

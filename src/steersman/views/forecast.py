@@ -4,10 +4,10 @@ Read from the same graph that the model check explores, with the project's own s
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.kernel.definition import Cap, Guard, Origin, Pairs, otherwise
 from steersman.kernel.explore import Edge, Graph, Node, explore
