@@ -1,7 +1,6 @@
 """What a performer is given, and the two things it can give back: facts, or the wish to be called again."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,8 +11,7 @@ from steersman.runtime.live import Payloads
 from steersman.runtime.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(msgspec.Struct, frozen=True):
     """A further attempt is worth it: why, how much later, and what to tell it."""
 
     reason: str
@@ -22,8 +20,7 @@ class Again:
     spent: dict[str, int] | None = None
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, eq=False):
     """One attempt at one effect."""
 
     world: World

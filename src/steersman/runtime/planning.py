@@ -1,16 +1,16 @@
 """What a planner is given beside the rest of the world."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from steersman.ports.plans import Plans
 from steersman.ports.registry import Registries
 from steersman.ports.scanner import Scanner
 
 
-@dataclass(frozen=True)
-class Planning:
+class Planning(msgspec.Struct, frozen=True, eq=False):
     """Registries, facts, memories, the folders of frozen plans, and the key that signs them."""
 
     registries: Registries

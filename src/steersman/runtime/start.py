@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -31,16 +30,15 @@ from steersman.runtime.world import World
 TITLE = 100
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """What a person asks for."""
 
     machine: str
     task: str
     person: str
     config: Config
-    options: dict[str, Any] = field(default_factory=dict)  # mode, max_iterations, …: the machine's own words
-    texts: dict[str, str] = field(default_factory=dict)  # documents that it goes by, word for word
+    options: dict[str, Any] = {}  # mode, max_iterations, …: the machine's own words
+    texts: dict[str, str] = {}  # documents that it goes by, word for word
 
 
 async def start(world: World, order: Order, *, run: str | None = None) -> tuple[Live, Any]:

@@ -1,8 +1,9 @@
 """Everything outside, as ports: bootstrap fills it in, tests fill it in differently."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from steersman.contracts.config import Config
 from steersman.kernel.build import Machine
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from steersman.runtime.planning import Planning
 
 
-@dataclass(frozen=True)
-class World:
+class World(msgspec.Struct, frozen=True, eq=False):
     """What a runtime is given."""
 
     journal: Journal
@@ -43,8 +43,8 @@ class World:
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
     forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
     sandbox: Callable[[Config], Sandbox] | None = None  # None: nothing is ever started here
-    performers: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # beside the built-in ones
+    performers: Mapping[str, Callable[[Any], Any]] = {}  # beside the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome
     )
-    anchors: Mapping[str, Anchors] = field(default_factory=dict)  # the places for anchors, by name
+    anchors: Mapping[str, Anchors] = {}  # the places for anchors, by name
