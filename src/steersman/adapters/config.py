@@ -5,7 +5,6 @@ money and time never pass through a binary float.
 """
 
 import datetime as dt
-import difflib
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
@@ -15,10 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.adapters.config_advice import refused
 from steersman.contracts.config import MAX_HOURS, MAX_USD, ChatAgent, Config, Role, config_schema
 from steersman.errors import UserError
-from steersman.judges.mentions import folded
 from steersman.judges.problems import Problem, problems_of
 from steersman.judges.text import clip, one_line, visible
 from steersman.kernel.canonical import digest_of
@@ -94,6 +91,8 @@ def parse_config(text: str, name: str, roles: Collection[str] = ()) -> Config:
     found += _near_misses(value) if found else _joined(value)
     found += _unplayed(value, roles)
     if found:
+        from steersman.adapters.config_advice import refused  # only for a file that is wrong
+
         raise refused(name, text, found)
     return msgspec.convert(_contract_form(value), Config)
 
@@ -306,7 +305,7 @@ def _script(role: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if "script" not in role:
             yield "script", "is missing: the scripted agent needs one"
     elif "script" in role:
-        if difflib.get_close_matches(agent, ["scripted"], 1, 0.7):
+        if _near(agent, ["scripted"], 0.7):
             yield "agent", f"{clip(agent, 40)!r} is no agent; did you mean `scripted`?"
         else:
             yield "script", 'needs agent = "scripted"'
@@ -322,13 +321,15 @@ def _unplayed(value: dict[str, Any], roles: Collection[str]) -> Iterator[Problem
     """A role that no machine has is nobody's."""
     for name in _table(value, ("roles",)) if roles else ():
         if name not in roles:
-            near = difflib.get_close_matches(name, roles, 1, 0.6)
+            near = _near(name, roles, 0.6)
             hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(roles))}"
             yield Problem(("roles", name), f"is a role that no machine has; {hint}")
 
 
 def _names(talkers: dict[str, Any], host: str | None) -> Iterator[Problem]:
     """Whoever is called answers alone: no two have the same name, whatever its capitals."""
+    from steersman.judges.mentions import folded  # few projects have any
+
     taken: dict[str, str] = {}
     called: list[tuple[str, str, Keys]] = [(name, name, ()) for name in talkers]
     called += [
@@ -356,5 +357,12 @@ def _near_misses(value: dict[str, Any]) -> list[Problem]:
         for place, fields in _AGENTS.items()
         for name, table in _table(value, place).items()
         for key in (table if isinstance(table, dict) else ())
-        if key not in fields and (near := difflib.get_close_matches(key, fields, 1, 0.8))
+        if key not in fields and (near := _near(key, fields, 0.8))
     ]
+
+
+def _near(word: str, names: Iterable[str], alike: float) -> list[str]:
+    """The name that was meant, where one is near."""
+    import difflib  # slow to import, and only for what is misspelt
+
+    return difflib.get_close_matches(word, list(names), 1, alike)

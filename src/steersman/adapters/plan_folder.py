@@ -4,8 +4,6 @@
 """
 
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,7 +57,7 @@ class FolderPlans:
 
     def _write(self, place: Path, files: Mapping[str, bytes]) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_name(f".{place.name}.{secrets.token_hex(6)}.part")
+        part = place.with_name(f".{place.name}.{os.urandom(6).hex()}.part")
         part.mkdir()
         try:
             for name, data in files.items():
@@ -67,8 +65,11 @@ class FolderPlans:
             _sync(part)
             os.rename(part, place)
             _sync(place.parent)
-        finally:
+        except BaseException:
+            import shutil  # slow to import, and a plan that is whole leaves nothing to remove
+
             shutil.rmtree(part, ignore_errors=True)
+            raise
 
     def read(self, place: str) -> dict[str, bytes]:
         try:

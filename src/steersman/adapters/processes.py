@@ -9,8 +9,6 @@ What kills its keeper and then leaves session and environment behind is held by 
 import asyncio
 import contextlib
 import os
-import secrets
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import IO, Literal, NamedTuple, TypeVar
@@ -189,7 +187,7 @@ async def _start(
     sinks: list[Sink],
     doors: Doors | None,
 ) -> Child | Contained:
-    marks = (effect, secrets.token_hex(8))
+    marks = (effect, os.urandom(8).hex())
     # Pipes of our own: asyncio's would tie the end of the program to the end of everyone who inherited them.
     ends: list[int] = []
     try:
@@ -215,6 +213,8 @@ def _stdin(content: bytes | IO[bytes] | None) -> Iterator[IO[bytes] | int]:
     if not isinstance(content, bytes):
         yield asyncio.subprocess.DEVNULL if content is None else content
         return
+    import tempfile  # slow to import, and who starts nothing has no need of it
+
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.seek(0)

@@ -7,7 +7,6 @@ import hashlib
 from typing import Any
 
 import msgspec
-import rfc8785
 
 LARGEST = 2**53 - 1
 
@@ -23,6 +22,8 @@ def canonical(value: Any) -> bytes:
     # msgspec sorts keys by code point, RFC 8785 by UTF-16 unit; they differ only for U+E000..U+FFFF,
     # whose UTF-8 form starts with one of these two bytes.
     if b"\xee" in data or b"\xef" in data:
+        import rfc8785  # hardly ever needed
+
         return rfc8785.dumps(_decode(data))
     return data
 

@@ -159,10 +159,10 @@ def _write_ahead(db: apsw.Connection) -> None:
 
 
 def _keep_wal(db: apsw.Connection) -> None:
-    import ctypes  # slow to import, and not needed by who only reads
+    from array import array  # not needed by who only reads
 
-    on = ctypes.c_int(1)
-    db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(on))
+    on = array("i", [1])
+    db.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, on.buffer_info()[0])
 
 
 def _migrate(db: apsw.Connection, path: str) -> None:

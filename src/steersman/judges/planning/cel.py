@@ -5,12 +5,12 @@ sums. How often loops turn is bounded by the library (10,000 times in one evalua
 **Invariant:** an expression that compiles yields yes, no, or an error; never another value.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
+
+import msgspec
 
 from steersman.errors import UserError
 from steersman.judges.planning.environment import VARIABLES, Shape
@@ -44,8 +44,7 @@ class Fault(NamedTuple):
     fix: str = ""
 
 
-@dataclass(frozen=True)
-class Mute:
+class Mute(msgspec.Struct, frozen=True):
     """In place of a program where there is none: its value is the reason."""
 
     why: str
@@ -169,5 +168,7 @@ def _remedy(what: str) -> str:
     unknown = _UNDECLARED.search(what)
     if unknown is None:
         return ""
+    import difflib  # slow to import, and only for what is misspelt
+
     near = difflib.get_close_matches(unknown[1], [v.name for v in VARIABLES], 1, 0.6)
     return f"did you mean {near[0]}?" if near else "`steersman registry variables` lists what there is"

@@ -5,10 +5,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
+
+import msgspec
 
 from steersman.contracts.planning.content import KINDS, Content, Entry, Snapshot
 from steersman.contracts.planning.decisions import Reference
@@ -47,8 +48,7 @@ class Difference(NamedTuple):
     fields: tuple[tuple[str, str, str], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Registry:
+class Registry(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Everything that was read, in that order; of two with one id the later holds."""
 
     items: tuple[Item, ...]

@@ -4,8 +4,10 @@
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.decisions import Problem
@@ -25,8 +27,7 @@ class Compiled(NamedTuple):
     faults: Faults = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Rulebook:
+class Rulebook(msgspec.Struct, frozen=True, eq=False):
     """Rules, sorted by id."""
 
     rules: tuple[Compiled, ...]
@@ -46,8 +47,9 @@ def compile_rules(rules: Iterable[Rule]) -> Rulebook:
     return Rulebook(tuple(compile_rule(rule) for rule in sorted(rules, key=lambda r: r.id)))
 
 
+@lru_cache(maxsize=1024)
 def compile_rule(rule: Rule) -> Compiled:
-    """One rule with its program, or with all its faults."""
+    """One rule with its program, or with all its faults; a plan asks its rules twice."""
     found, faults = compiled(rule.when), tuple(_beside(rule))
     if isinstance(found, tuple):
         return Compiled(rule, None, (*((("when",), fault) for fault in found), *faults))

@@ -3,7 +3,6 @@
 **Invariant:** total: any plain value is answered, and what is called fit has been decoded.
 """
 
-import difflib
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar
@@ -212,5 +211,7 @@ def _form_at(path: Path) -> str:
 
 
 def _meant(word: str, known: list[str]) -> str:
+    import difflib  # slow to import, and only for what is misspelt
+
     near = difflib.get_close_matches(word, known, 1, 0.6)
     return f"did you mean `{near[0]}`?" if near else f"known here are {', '.join(known)}"

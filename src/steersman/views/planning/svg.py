@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator
-from html import escape
 
 from steersman.contracts.planning.graph import Edge, ExecutionGraph, Node
 from steersman.judges.text import clip, one_line
@@ -19,6 +18,7 @@ _FILLS = {
     "review_gate": "#dcfce7",
 }
 _DASHES = {"sequential": "", "parallel": "", "conditional": "6 4", "fallback": "2 4"}
+_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _BESIDE = 2  # the stroke of what goes on side by side
 
 
@@ -79,4 +79,4 @@ def _state(node: Node) -> str:
 
 
 def _text(words: str, most: int) -> str:
-    return escape(one_line(clip(" ".join(words.split()), most)))
+    return one_line(clip(" ".join(words.split()), most)).translate(_ESCAPED)

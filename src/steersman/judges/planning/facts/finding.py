@@ -3,9 +3,10 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+import msgspec
 
 from steersman.contracts.planning.context import FactKind
 
@@ -31,8 +32,7 @@ class Finding(NamedTuple):
         return self._replace(first=line, last=line)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, dict=True):
     """A file of the project: its path from the top, what it says, and the names of the files beside it."""
 
     path: str

@@ -9,12 +9,14 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any, NamedTuple
-from xml.parsers import expat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from steersman.judges.planning.facts.finding import MOST
+
+if TYPE_CHECKING:
+    from xml.parsers.expat import XMLParserType
 
 WIDEST = 4_096  # characters of a line of TOML: each dotted part of a key costs as much as those before it
 DEEPEST = 64
@@ -136,7 +138,9 @@ class _TooMuch(Exception):  # noqa: N818  ends a reading, never leaves this modu
 
 def xml_of(text: str) -> list[Element]:
     """The elements of an XML file in the order of their ends, as far as it can be read."""
-    reading = _Elements()
+    from xml.parsers import expat  # few projects have any
+
+    reading = _Elements(expat.ParserCreate("utf-8"))
     with suppress(expat.ExpatError, _TooMuch):
         reading.parser.Parse(text[:MOST].encode(), False)
     return reading.found
@@ -145,8 +149,8 @@ def xml_of(text: str) -> list[Element]:
 class _Elements:
     """Those met so far."""
 
-    def __init__(self) -> None:
-        self.parser = expat.ParserCreate("utf-8")
+    def __init__(self, parser: "XMLParserType") -> None:
+        self.parser = parser
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
