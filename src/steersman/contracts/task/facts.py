@@ -1,0 +1,49 @@
+"""What the effects of a task bring back: counts, digests and names of payloads."""
+
+import msgspec
+
+
+class RecordFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Documents laid down, each with the digest of its bytes and the payload that holds them."""
+
+    written: dict[str, str] = {}
+    refs: dict[str, str] = {}
+    told_ref: str = ""  # in words, for people: what was inferred, what is outside, what was found
+    error_ref: str = ""  # why nothing was laid down
+
+
+class InspectFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The files of a task as they are on disk now; `seen` is looked at again when this is put on tape."""
+
+    seen: dict[str, str] = {}  # by name: the digest of the bytes, or nothing where there is no plain file
+    damaged: int = 0  # files that are not what was recorded
+    adoptable: int = 0  # of these: whole documents of this phase that a person may have meant
+    told_ref: str = ""  # which, what is wrong with each, and what to do
+    # what the documents of the phase say, read from the disk
+    blocking: int = 0  # questions that have to be answered first
+    files: int = 0  # that may be touched
+    flaws: int = 0  # errors that steersman itself finds in the plan
+    ok: bool = False
+    blocked: bool = False
+    decision: str = ""
+    patch: int = 0  # bytes
+    copies: int = 0  # changed files that are laid down, tombstones included
+    outside: int = 0  # changed files outside the scope
+    tree: str = ""  # that the phase's document is about
+    overall_pass: bool = False
+    status: str = ""  # of a revert
+
+
+class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Where the branch is that the change goes to."""
+
+    moved: bool = False
+    conflicts: int = 0
+    base: str = ""  # commit
+    base_tree: str = ""
+    commit: str = ""  # the change on top of it
+    tree: str = ""
+    patch_ref: str = ""
+    written: dict[str, str] = {}
+    refs: dict[str, str] = {}
+    told_ref: str = ""
