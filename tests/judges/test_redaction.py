@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
 
-from steersman.judges.redaction import _redacted, _signs, _suspect, marker, redact
-from steersman.judges.secret_shapes import words_in
+from steersman.judges.redaction import _marks, _redacted, _suspect, marker, redact
+from steersman.judges.secret_shapes import WORDS, signs_in
 
 GITHUB = TOKENS["github"][1]
 
@@ -164,10 +164,16 @@ def test_idempotent(text):
 def test_what_is_passed_over_at_first_sight_would_stay_at_a_close_look(string, escaped):
     """Of a document's strings only those are looked at closely in which something could be."""
     word = _in_numbers(string) if escaped else json.dumps(string, ensure_ascii=False)
-    document = f'{{"kind": 1, "of": {word}, "note": "risk_level"}}'
+    strings = f'"kind"{word}"of a risk_level"'
+    signs = signs_in(strings)
     for known in ((), ("hunter2", "abcdef")):
-        if not _suspect(word, _signs(document, known, words_in(document))):
+        if not _suspect(word, _marks(strings, known, signs), named=signs.named):
             assert _redacted(string, known, b"") == string
+
+
+def test_words_of_shapes_have_no_quotation_mark():
+    """So none of them begins in one string of a document and ends outside of it."""
+    assert not any('"' in word for word in WORDS)
 
 
 def _in_numbers(string):

@@ -18,7 +18,7 @@ import msgspec
 
 from steersman.judges.known_secrets import SHORTEST, forms_in, known_in
 from steersman.judges.projection import INVISIBLE, blanked, hides, seen_through
-from steersman.judges.secret_shapes import MARKER, WORDS, Span, names_one, shaped, words_in
+from steersman.judges.secret_shapes import ALL_SIGNS, MARKER, WORDS, Signs, Span, names_one, shaped, signs_in
 from steersman.judges.torn_secrets import TRACES, torn
 
 SHORTEST_KNOWN = SHORTEST
@@ -26,6 +26,8 @@ _PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes 
 _LITERAL = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
 _MARKER = re.compile(MARKER)
+# Words of shapes that could stand in JSON outside of its strings, as far as their letters go; names could not.
+_OUTSIDE = tuple(word for word in WORDS if set(word) <= set("{}[],: \t\r\n0123456789.eE+-truefalsenull"))
 
 
 class Secret(NamedTuple):
@@ -50,23 +52,22 @@ def marker(kind: str, secret: str, key: bytes = b"") -> str:
     return f"[redacted:{kind}:{hmac.new(key, data, hashlib.sha256).hexdigest()[:8]}]"
 
 
-def _redacted(text: str, known: tuple[str, ...], key: bytes, words: tuple[str, ...] = WORDS) -> str:
-    """`words` of shapes are all that can be in it."""
+def _redacted(text: str, known: tuple[str, ...], key: bytes, signs: Signs = ALL_SIGNS) -> str:
     for _ in range(_PASSES):
-        found = _chosen(_outside_markers(text, _secrets(text, known, words)))
+        found = _chosen(_outside_markers(text, _secrets(text, known, signs)))
         if not found:
             break
-        text, words = _without(text, found, key), WORDS  # a marker has words of its own
+        text, signs = _without(text, found, key), ALL_SIGNS  # a marker has words of its own
     return text
 
 
-def _secrets(text: str, known: tuple[str, ...], words: tuple[str, ...]) -> Iterable[Secret]:
+def _secrets(text: str, known: tuple[str, ...], signs: Signs) -> Iterable[Secret]:
     for hidden in known_in(text, known):
         yield Secret(*hidden.span, hidden.value)
     for span, value in torn(text, known):
         yield Secret(*span, value)
     if not hides(text):
-        yield from _shown(text, known, words)
+        yield from _shown(text, known, signs)
         return
     yield from _shown(blanked(text), known)  # a word that begins right behind a colour
     plain, back = seen_through(text, INVISIBLE)  # a word with a colour inside
@@ -74,8 +75,8 @@ def _secrets(text: str, known: tuple[str, ...], words: tuple[str, ...]) -> Itera
         yield Secret(*back(secret.start, secret.end), secret.kind, secret.value)
 
 
-def _shown(text: str, known: tuple[str, ...], words: tuple[str, ...] = WORDS) -> Iterable[Secret]:
-    for span in (*shaped(text, words), *_encoded(text, known)):
+def _shown(text: str, known: tuple[str, ...], signs: Signs = ALL_SIGNS) -> Iterable[Secret]:
+    for span in (*shaped(text, signs), *_encoded(text, known)):
         yield Secret(*span, text[span.start : span.end])
 
 
@@ -144,34 +145,40 @@ def _is_json(text: str) -> bool:
 
 def _redacted_json(text: str, known: tuple[str, ...], key: bytes) -> str:
     """Each string by itself, then what only their neighbourhood shows; the result can be read like the original."""
-    looked: dict[str, str] = {}  # names of fields come again and again
-    words = words_in(text)
-    signs = _signs(text, known, words)
-
-    def literal(match: re.Match[str]) -> str:
-        word = match[0]
-        if word not in looked:
-            looked[word] = _redacted_literal(word, known, key, words) if _suspect(word, signs) else word
-        return looked[word]
-
-    inner = _LITERAL.sub(literal, text)
-    outer = _redacted(inner, known, key, words if inner == text else WORDS)
+    literals = dict.fromkeys(_LITERAL.findall(text))  # the same come again and again
+    strings = "".join(literals)
+    signs = signs_in(strings)
+    marks = _marks(strings, known, signs)
+    hidden = {
+        word: new
+        for word in literals
+        if _suspect(word, marks, named=signs.named)
+        and (new := _redacted_literal(word, known, key, signs)) != word
+    }
+    if hidden:
+        inner = _LITERAL.sub(lambda match: hidden.get(match[0], match[0]), text)
+        outer = _redacted(inner, known, key)
+    else:
+        inner = text
+        outer = _redacted(text, known, key, signs._replace(words=(*signs.words, *_OUTSIDE)))
     return outer if outer == inner or _is_json(outer) else inner
 
 
-def _redacted_literal(word: str, known: tuple[str, ...], key: bytes, words: tuple[str, ...]) -> str:
+def _redacted_literal(word: str, known: tuple[str, ...], key: bytes, signs: Signs) -> str:
     inside = msgspec.json.decode(word)
-    hidden = _redacted(inside, known, key, WORDS if "\\" in word else words)
+    hidden = _redacted(inside, known, key, ALL_SIGNS if "\\" in word else signs)
     return word if hidden == inside else msgspec.json.encode(hidden).decode()
 
 
-def _signs(text: str, known: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, ...]:
-    """What a string of this text holds if a secret is in it, but for names and base64; the empty one is in all."""
-    if hides(text):
+def _marks(strings: str, known: tuple[str, ...], signs: Signs) -> tuple[str, ...]:
+    """What one of these strings has inside if it holds a secret, but for names and base64; the empty mark is in all."""
+    if hides(strings):
         return ("",)
-    return ("\\", *words, *forms_in(text, known), *(trace for trace in TRACES if trace in text))
+    traces = (trace for trace in TRACES if trace in strings)
+    return ("\\", *signs.words, *forms_in(strings, known), *traces)
 
 
-def _suspect(word: str, signs: tuple[str, ...]) -> bool:
+def _suspect(word: str, marks: tuple[str, ...], *, named: bool) -> bool:
     """Whether a string has to be looked at closely: most of a document are names, numbers and plain words."""
-    return any(sign in word for sign in signs) or _RUN.search(word) is not None or names_one(word)
+    marked = any(mark in word for mark in marks) or _RUN.search(word) is not None
+    return marked or (named and names_one(word))

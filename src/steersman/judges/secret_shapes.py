@@ -274,19 +274,30 @@ _VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
 )
 
 
-def words_in(text: str) -> tuple[str, ...]:
-    """The words of shapes that occur: where one does not, no part of the text has that shape."""
-    return tuple([word for word in WORDS if word in text])
+class Signs(NamedTuple):
+    """What there is in a text for a secret to show itself by, and so in every part of it."""
+
+    words: tuple[str, ...]  # of shapes
+    named: bool  # whether there may be a name that is given to secrets
+
+
+ALL_SIGNS = Signs(WORDS, named=True)
+
+
+def signs_in(text: str) -> Signs:
+    """What a text or any part of it can show a secret by."""
+    return Signs(tuple([word for word in WORDS if word in text]), names_one(text))
 
 
 def names_one(text: str) -> bool:
-    """Whether there is a name in it that is given to secrets."""
-    return _NAME.search(_small(text)) is not None
+    """Whether a name may be in it, or in any part of it, that is given to secrets."""
+    lower = text.lower()
+    return len(lower) != len(text) or _NAME.search(lower) is not None
 
 
-def shaped(text: str, words: tuple[str, ...] = WORDS) -> Iterator[Span]:
-    """Every secret that shows itself; they may overlap. `words` are those that occur in what the text is a part of."""
-    here = [word for word in words if word in text]
+def shaped(text: str, signs: Signs = ALL_SIGNS) -> Iterator[Span]:
+    """Every secret that shows itself; they may overlap. `signs` are those of what the text is a part of."""
+    here = [word for word in signs.words if word in text]
     present = [_KEY_OF[word] for word in here if word in _KEY_OF]
     whole = [span for shape in present for span in _matches(shape, text)]
     yield from whole
@@ -294,7 +305,8 @@ def shaped(text: str, words: tuple[str, ...] = WORDS) -> Iterator[Span]:
     for shape in SHAPES if len(here) > len(present) else ():
         if any(word in here for word in shape.words):
             yield from _matches(shape, text)
-    yield from _named(text)
+    if signs.named:
+        yield from _named(text)
 
 
 def _torn(text: str, present: list[Shape], whole: set[int]) -> Iterator[Span]:
@@ -308,15 +320,12 @@ def _torn(text: str, present: list[Shape], whole: set[int]) -> Iterator[Span]:
             yield Span(start, end, found.kind)
 
 
-def _small(text: str) -> str:
-    lower = text.lower()
-    # A few letters are two when they are small.
-    return lower if len(lower) == len(text) else text.translate(_LOWER)
-
-
 def _named(text: str) -> Iterator[Span]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters are two when they are small
+        lower = text.translate(_LOWER)
     looked = 0  # up to here values were looked at: a name inside a value begins no other
-    for found in _NAME.finditer(_small(text)):
+    for found in _NAME.finditer(lower):
         if found.start() < looked:
             continue
         name = _word_before(text, found.end())

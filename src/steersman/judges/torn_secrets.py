@@ -20,6 +20,8 @@ _KEY_LINE = re.compile(r"[ \t+>#|*\"'-]{0,16}[A-Za-z0-9+/=]{16,}[\"'\\nr ,]{0,8}
 
 def torn(text: str, known: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
     """Each remainder, with the value it belongs to where that is known."""
+    if not any(trace in text for trace in TRACES):
+        return
     for gap in _GAP.finditer(text):
         yield from _known(text, gap.start(), gap.end(), known)
         yield from _keys(text, gap.start(), gap.end())
