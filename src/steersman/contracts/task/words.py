@@ -32,8 +32,8 @@ REVERT = "revert/record.json"
 STATE = "state.json"
 TRANSCRIPT = "transcript.jsonl"
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
-Key = Annotated[str, Meta(pattern=r"^[a-z]{1,3}-?[A-Za-z0-9_.-]{1,60}$")]  # q1, AC-2, f-0123456789
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]  # as a role in steersman.toml
+Key = Annotated[str, Meta(pattern=r"^[A-Za-z]{1,3}-?[A-Za-z0-9_.-]{1,60}$")]  # q1, AC-2, f-0123456789
 Path = Annotated[str, Meta(min_length=1, max_length=1024, pattern=r"\S")]
 Sha = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")]
 Tree = Annotated[str, Meta(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})?$")]
