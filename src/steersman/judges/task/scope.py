@@ -1,0 +1,38 @@
+"""A change held to the scope that its plan allows.
+
+**Invariant:** what is not named is outside. Of two names that cover a file the longer one is meant.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from steersman.contracts.task.documents import PlanFiles
+from steersman.contracts.task.words import Touch
+from steersman.contracts.workspace import Touched
+from steersman.judges.task.paths import normal
+
+
+def outside(files: PlanFiles, touched: Sequence[Touched]) -> tuple[str, ...]:
+    """Every changed path that the scope does not name, or not for a change of this kind; a rename is two changes."""
+    named = {normal(one.path): one.intent for one in files.files}
+    return tuple(sorted({t.path for t in touched if not _allowed(_intent(named, t.path), t)}))
+
+
+def _intent(named: Mapping[str, Touch], path: str) -> Touch | None:
+    parts = path.split("/")
+    folders = ["/".join(parts[:n]) + "/" for n in range(len(parts) - 1, 0, -1)]
+    return next((named[name] for name in (path, *folders) if name in named), None)
+
+
+def _allowed(intent: Touch | None, change: Touched) -> bool:
+    was, is_ = bool(change.old), bool(change.new)
+    match intent:
+        case "create":
+            return is_ and not was
+        case "update":
+            return is_ and was
+        case "delete":
+            return was and not is_
+        case "create_or_update":
+            return is_
+        case None:
+            return False
