@@ -6,12 +6,14 @@ worktree; artifacts in `.steersman/runs/` of the repository. Everything heavy is
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from steersman.adapters import places
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from steersman.contracts.config import Config
@@ -66,20 +68,44 @@ def open_journal(project: Place, *, create: bool = True, reading: bool = False) 
     return SqliteJournal(places.store_of(project), create=create)
 
 
-@cache
-def machines() -> "dict[str, Machine]":
-    """The machines that are installed, by name."""
-    from steersman.machines.coordinator import MACHINE as COORDINATOR
-    from steersman.machines.roundtable import MACHINE as ROUNDTABLE
+def _roundtable() -> "Machine":
+    from steersman.machines.roundtable import MACHINE
 
-    return {m.name: m for m in (ROUNDTABLE, COORDINATOR)}
+    return MACHINE
+
+
+def _coordinator() -> "Machine":
+    from steersman.machines.coordinator import MACHINE
+
+    return MACHINE
+
+
+_MACHINES: "dict[str, Callable[[], Machine]]" = {"roundtable": _roundtable, "coordinator": _coordinator}
+
+
+class _Installed(Mapping[str, "Machine"]):
+    def __getitem__(self, name: str) -> "Machine":
+        return _MACHINES[name]()
+
+    def __iter__(self) -> "Iterator[str]":
+        return iter(_MACHINES)
+
+    def __len__(self) -> int:
+        return len(_MACHINES)
+
+
+def machines() -> Mapping[str, "Machine"]:
+    """The machines that are installed, by name; each is imported when it is first asked for."""
+    return _Installed()
 
 
 def load_config(start: "Path") -> Any:
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults; scripts from the top."""
+    from steersman.adapters.config import find_config
     from steersman.adapters.config import load_config as load
 
-    loaded = load(start, {role for m in machines().values() for role in m.roles})
+    written = find_config(start) is not None
+    loaded = load(start, {role for m in machines().values() for role in m.roles} if written else ())
     if loaded.path is None or loaded.path.parent == repository(start):
         return loaded
     from msgspec.structs import replace
@@ -103,7 +129,7 @@ def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) ->
 
 def open_world(project: "Path", *, kind: str = "command", create: bool = True, **instead: Any) -> "World":
     """The real world; tests put something else in place of single ports."""
-    from steersman.adapters import processes
+    from steersman.adapters import sweep
     from steersman.adapters.anchors import FileAnchors
     from steersman.adapters.artifacts import FolderArtifacts
     from steersman.adapters.bell import SocketBell
@@ -117,7 +143,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "clock": SystemClock(),
         "chance": SystemChance(),
         "locks": FileLocks(state / "locks", kind),
-        "processes": processes,
+        "processes": sweep,
         "bell": SocketBell(state / "bell"),
         "workspace": lambda config: _workspace(project, state, config),
         "commands": _commands,

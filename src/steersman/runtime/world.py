@@ -5,46 +5,45 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steersman.contracts.config import Config
-from steersman.kernel.build import Machine
-from steersman.ports.agent import Agent
-from steersman.ports.anchors import Anchors
-from steersman.ports.artifacts import Artifacts
-from steersman.ports.chat import Chats
-from steersman.ports.clock import Chance, Clock
-from steersman.ports.commands import Commands
-from steersman.ports.journal import Journal
-from steersman.ports.ownership import Bell, Locks, Processes
-from steersman.ports.sandbox import Sandbox
-from steersman.ports.workspace import Workspace
-
 if TYPE_CHECKING:
+    from steersman.contracts.config import Config
+    from steersman.kernel.build import Machine
+    from steersman.ports.agent import Agent
+    from steersman.ports.anchors import Anchors
+    from steersman.ports.artifacts import Artifacts
+    from steersman.ports.chat import Chats
+    from steersman.ports.clock import Chance, Clock
+    from steersman.ports.commands import Commands
+    from steersman.ports.journal import Journal
+    from steersman.ports.ownership import Bell, Locks, Processes
+    from steersman.ports.sandbox import Sandbox
+    from steersman.ports.workspace import Workspace
     from steersman.runtime.planning import Planning
 
 
 class World(msgspec.Struct, frozen=True, eq=False):
     """What a runtime is given."""
 
-    journal: Journal
-    machines: Mapping[str, Machine]
-    clock: Clock
-    chance: Chance
-    locks: Locks
-    processes: Processes
-    bell: Bell
-    workspace: Callable[[Config], Workspace]
-    commands: Callable[[Config], Commands]
-    agent: Callable[[str, Config], Agent]  # by role
+    journal: "Journal"
+    machines: "Mapping[str, Machine]"
+    clock: "Clock"
+    chance: "Chance"
+    locks: "Locks"
+    processes: "Processes"
+    bell: "Bell"
+    workspace: "Callable[[Config], Workspace]"
+    commands: "Callable[[Config], Commands]"
+    agent: "Callable[[str, Config], Agent]"  # by role
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
     role_prompt: Callable[[str], str]  # what the project appends for a role
-    artifacts: Artifacts
-    chats: Chats | None = None  # conversations beside the runs
+    artifacts: "Artifacts"
+    chats: "Chats | None" = None  # conversations beside the runs
     planning: "Callable[[], Planning] | None" = None  # what plans are made with
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
     forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
-    sandbox: Callable[[Config], Sandbox] | None = None  # None: nothing is ever started here
+    sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing is ever started here
     performers: Mapping[str, Callable[[Any], Any]] = {}  # beside the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome
     )
-    anchors: Mapping[str, Anchors] = {}  # the places for anchors, by name
+    anchors: "Mapping[str, Anchors]" = {}  # the places for anchors, by name
