@@ -76,8 +76,8 @@ def _no_file(found: Found) -> str:
             return f"cannot be read{more}"
         case "too_long":
             return f"is longer than what is read{more}"
-        case "file":
-            return "" if found.data else "is empty"
+        case _:
+            return "" if found.data.strip() else "is empty"
 
 
 def _unreadable_text(name: str, data: bytes) -> str:
@@ -99,7 +99,7 @@ def _unreadable_text(name: str, data: bytes) -> str:
 def _no_json(problem: str, body: str) -> str:
     at = _AT.fullmatch(problem)
     if at is None:
-        return f"is no JSON: {clip(one_line(problem.removeprefix('reply: ')), _SAID)}"
+        return f"is no sound JSON: {clip(one_line(problem.removeprefix('reply: ')), _SAID)}"
     rest = body[int(at["at"]) :]
     torn = at["what"].startswith("Unterminated string") or any(
         word.startswith(rest) for word in ("true", "false", "null")

@@ -34,5 +34,5 @@ def _allowed(intent: Touch | None, change: Touched) -> bool:
             return was and not is_
         case "create_or_update":
             return is_
-        case None:
+        case _:
             return False

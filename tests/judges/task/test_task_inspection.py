@@ -1,0 +1,195 @@
+"""What is wrong with a file of a task, and what to do about it."""
+
+import hashlib
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from task_samples import plan, scope
+
+from steersman.contracts.task.documents import DOCUMENTS
+from steersman.contracts.task.words import CODE_REVIEW, COPIES, FILES, PATCH, PLAN, STATE, TRANSCRIPT
+from steersman.judges.task.inspection import Damage, Found, damage, folder_data, folder_digest, told
+
+TASK = "261116-abc123"
+GOOD = msgspec.json.format(msgspec.json.encode(plan()), indent=1)
+SCOPE = msgspec.json.encode(scope(("src/",)))
+SHA = hashlib.sha256(b"as it was").hexdigest()
+
+
+def of(name, data, *, mine=True, task_id=TASK):
+    found = damage(name, Found("file", data), SHA, mine=mine, task_id=task_id)
+    assert found is not None
+    return found
+
+
+def changed(document=GOOD, **fields):
+    return json.dumps({**json.loads(document), **fields}).encode()
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH, COPIES, TRANSCRIPT])
+def test_what_was_recorded(name):
+    """The recorded bytes are well, whatever they are."""
+    assert damage(name, Found("file", b"as it was"), SHA, mine=True, task_id=TASK) is None
+
+
+NO_FILE = {
+    "missing": "is deleted",
+    "link": "is a link, and links are not followed: to \\x1b",
+    "other": "is no plain file, but a folder or a device: to \\x1b",
+    "unreadable": "cannot be read: to \\x1b",
+    "too_long": "is longer than what is read: to \\x1b",
+}
+
+
+@pytest.mark.parametrize(("kind", "problem"), NO_FILE.items())
+@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH, COPIES])
+def test_no_file(name, kind, problem):
+    """What is there instead of the file is named, and what to do; nothing of it can be taken over."""
+    found = damage(name, Found(kind, b"as it was", "to \x1b"), SHA, mine=True, task_id=TASK)
+    assert (found.name, found.problem, found.adoptable) == (name, problem, False)
+    assert ("`/restore`" in found.next) == (name != STATE)
+
+
+def test_without_more_words():
+    """Where nothing more is known nothing more is said; and each kind has its own advice."""
+    kinds = ("missing", "link", "other", "unreadable")
+    found = [damage(PLAN, Found(kind), SHA, mine=True) for kind in kinds]
+    assert found[3].problem == "cannot be read"
+    assert len({one.next for one in found}) == 4
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH])
+def test_emptied(name):
+    """An empty file is called empty."""
+    assert of(name, b"").problem == "is empty"
+
+
+@pytest.mark.parametrize("name", [PATCH, COPIES, TRANSCRIPT])
+def test_the_digest_alone(name):
+    """Of what is no document nothing more can be said than that it is not what was recorded."""
+    found = of(name, b"diff --git")
+    assert found[1:] == ("is not what was recorded", "`/restore` puts the recorded file back", False)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("length", [1, 7, len(GOOD) // 2, len(GOOD) - 2])
+def test_cut_short(name, length):
+    """A document that breaks off is called so, with the place."""
+    assert of(name, GOOD[:length]).problem.startswith("is cut short: its JSON breaks off in line ")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b'{"a": tru', "is cut short: its JSON breaks off in line 1, column 7"),
+        (b'{"a":\n "bc', "is cut short: its JSON breaks off in line 2, column 2"),
+        ('{"a": "é'.encode()[:-1], "is cut short, at byte 8"),
+        (b'{"a": "\xff"}', "is no JSON: not UTF-8, at byte 8"),
+        (b"garbage", "is no JSON: Expecting value in line 1, column 1"),
+        (b'{"a": 1,\n}', "is no JSON: "),
+        (b'{"a": 1} {}', "is no sound JSON: more text after the first value, at character 9"),
+        (b" \n", "is empty"),
+        (b"[1]", "is no sound JSON: is not a JSON object"),
+        (b'{"a": 1, "a": 2}', "is no sound JSON: a: duplicate key"),
+        (b"{" * 99, "is no sound JSON: nested deeper than 32 levels"),
+        (b"\xef\xbb\xbf{}", "is no JSON: Expecting value in line 1, column 1"),
+    ],
+)
+def test_garbage(data, problem):
+    """What is no JSON is told with the place, or with why it would be read in two ways."""
+    found = of(PLAN, data)
+    assert found.problem.startswith(problem)
+    assert not found.adoptable
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (changed(round=0), "round: "),
+        (changed(extra=1), "extra: is not a known field"),
+        (changed(questions=[{"id": "q-1", "text": "x"}]), "questions[0].blocking: is missing"),
+        (b"{}", "task_id: is missing"),
+        (changed(title="\x1c"), "Expected"),
+        (b"```json\n" + GOOD + b"\n```", "JSON is malformed"),
+    ],
+)
+def test_another_shape(data, problem):
+    """A document that does not fit names the field; what only the decoder sees is in its own words."""
+    found = of(PLAN, data)
+    assert found.problem.startswith("does not fit its schema: ")
+    assert problem in found.problem
+    assert not found.adoptable
+
+
+def test_few_problems_of_many():
+    """A file that is wrong everywhere is told in one short line."""
+    assert len(of(PLAN, changed(requirements=["\n"] * 200, **{"k\n" * 900: 1})).problem) < 900
+
+
+@pytest.mark.parametrize(("name", "data"), [(PLAN, changed(title="Mine")), (FILES, SCOPE)])
+def test_a_plan_that_was_meant(name, data):
+    """A whole plan of this task may be taken over while it is planned, and at no other time."""
+    found = of(name, data)
+    assert found.adoptable
+    assert "whole" in found.problem
+    assert "`/adopt`" in found.next
+    assert "`/restore`" in found.next
+    late = of(name, data, mine=False)
+    assert late[1:] == ("was changed by hand", "`/restore` puts the recorded file back", False)
+
+
+@pytest.mark.parametrize("task_id", ["261116-other1", ""])
+def test_the_plan_of_another_task(task_id):
+    """A plan that names another task is not this one's, nor is any where nobody says which task this is."""
+    found = of(PLAN, GOOD, task_id=task_id)
+    assert found.problem.endswith("its task_id is 261116-abc123")
+    assert not found.adoptable
+
+
+def test_no_verdict_is_taken_over():
+    """A review that was changed by hand is never adopted, however well it reads; a projection is made again."""
+    review = {
+        "task_id": TASK, "round": 1, "tree": "", "patch_digest": "", "ok": True, "decision": "passes", "reviewers": [],
+    }  # fmt: skip
+    found = of(CODE_REVIEW, json.dumps(review).encode())
+    assert found[1:] == ("was changed by hand", "`/restore` puts the recorded file back", False)
+    state = {
+        "task_id": TASK, "title": "t", "phase": "done", "step": "", "status": "", "entries": 1, "actors": {},
+        "artifacts": {},
+    }  # fmt: skip
+    assert "made again from the tape" in of(STATE, json.dumps(state).encode()).next
+
+
+def test_told():
+    """People read the file, what is wrong and what to do; a name cannot forge a line."""
+    lines = told(
+        [Damage(PLAN, "is deleted", "`/restore`", False), Damage("a\nb\x1b", "is empty", "look", False)]
+    )
+    assert lines == f"{PLAN} is deleted\n    `/restore`\na\\nb\\x1b is empty\n    look"
+    assert told(()) == ""
+
+
+def test_folders():
+    """One digest for a folder: the same in any order, another for any other name or content."""
+    one = folder_digest({"a": "1", "b": "2"})
+    assert one == folder_digest({"b": "2", "a": "1"})
+    others = [{}, {"a": "1"}, {"a": "2", "b": "1"}, {"a": "1", "b": "2", "c": "3"}, {"a": "1\0002 b"}]
+    assert len({one, *map(folder_digest, others)}) == 6
+    assert folder_digest({"\udcff": "1"}) != folder_digest({"\\udcff": "1"})
+    assert damage(COPIES, Found("file", folder_data({"a": "1", "b": "2"})), one, mine=False) is None
+
+
+@given(
+    st.sampled_from([*DOCUMENTS, PATCH]),
+    st.one_of(st.binary(), st.text().map(str.encode), st.just(GOOD)),
+    st.booleans(),
+)
+def test_total(name, data, mine):
+    """Any bytes give an answer that can be printed on one line."""
+    found = of(name, data, mine=mine)
+    assert found.problem
+    assert found.problem.isprintable()
+    assert found.adoptable == (data == GOOD and name == PLAN and mine)

@@ -1,0 +1,68 @@
+"""A change is held to the scope of its plan."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from task_samples import scope
+
+from steersman.contracts.workspace import Touched
+from steersman.judges.task.scope import outside
+
+CREATED, UPDATED, DELETED = ("", "1"), ("1", "2"), ("1", "")
+ALLOWED = {
+    "create": {CREATED},
+    "update": {UPDATED},
+    "delete": {DELETED},
+    "create_or_update": {CREATED, UPDATED},
+}
+
+
+@pytest.mark.parametrize("change", [CREATED, UPDATED, DELETED])
+@pytest.mark.parametrize("intent", ALLOWED)
+@pytest.mark.parametrize("name", ["src/a.py", "./src/a.py", "src/", "src/**"])
+def test_intents(name, intent, change):
+    """A file may be changed in the way that its plan says, also as one of a folder, and in no other."""
+    inside = change in ALLOWED[intent]
+    assert outside(scope((name, intent)), [Touched("src/a.py", *change)]) == (() if inside else ("src/a.py",))
+
+
+@pytest.mark.parametrize(
+    "path", ["src/b.py", "src", "src/a.py/x", "lib/src/a.py", "src/a.pyc", "SRC/a.py", "", "."]
+)
+def test_what_is_not_named(path):
+    """Any other name is outside: nothing is folded, shortened or guessed."""
+    files = scope(
+        ("src/a.py", "create_or_update"), ("docs/", "create_or_update"), ("lib", "create_or_update")
+    )
+    assert outside(files, [Touched(path, *CREATED)]) == (path,)
+
+
+def test_the_longer_name_holds():
+    """A file that is named itself is not what its folder may be; nor is a folder in a folder."""
+    files = scope(("src/", "update"), ("src/old/", "delete"), ("src/old/keep.py", "update"))
+    changes = [
+        Touched("src/x.py", *UPDATED),
+        Touched("src/old/x.py", *DELETED),
+        Touched("src/old/keep.py", *DELETED),
+        Touched("src/old/y.py", *UPDATED),
+    ]
+    assert outside(files, changes) == ("src/old/keep.py", "src/old/y.py")
+
+
+def test_a_rename_is_two_changes():
+    """What goes has to be one that may be deleted, what comes one that may be created."""
+    change = [Touched("a.py", *DELETED), Touched("b.py", *CREATED)]
+    assert outside(scope(("a.py", "delete"), ("b.py", "create")), change) == ()
+    assert outside(scope(("a.py", "update"), ("b.py", "update")), change) == ("a.py", "b.py")
+
+
+def test_sorted_and_once():
+    """The answer does not depend on the order of what was seen."""
+    change = [Touched("z", *CREATED), Touched("b", *CREATED), Touched("z", *UPDATED)]
+    assert outside(scope(("a",)), change) == ("b", "z")
+
+
+@given(st.lists(st.builds(Touched, st.text(), st.sampled_from(["", "1"]), st.sampled_from(["", "2"]))))
+def test_total(touched):
+    """Nothing that is told of a tree raises, and nothing that changed is inside a scope that does not name it."""
+    assert set(outside(scope(("\0", "update")), touched)) >= {t.path for t in touched if t.path != "\0"}
