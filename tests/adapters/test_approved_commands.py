@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from steersman.adapters.artifacts import FolderArtifacts
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.sandbox import probe
 from steersman.adapters.tree_paths import MOST, cannot_hold, leads_out, out_of_bounds
@@ -330,15 +329,3 @@ def test_a_folder_that_is_none(store):
     """A store that is not there yet holds anything; a file is no store."""
     assert cannot_hold(str(store / "absent"), "x") is None
     assert cannot_hold(str(store / "plain.md"), "x")
-
-
-def test_an_artifact_is_never_written_through_another_name(tmp_path):
-    """A file planted as the unfinished artifact, with a second name outside, keeps its content there."""
-    outside = tmp_path / "outside"
-    outside.write_text("mine")
-    runs = FolderArtifacts(tmp_path / "runs")
-    runs.write("r1", "notes.md", b"one")
-    os.link(outside, tmp_path / "runs" / "r1" / f".notes.md.{os.getpid()}.part")
-    runs.write("r1", "notes.md", b"two")
-    assert outside.read_text() == "mine"
-    assert (tmp_path / "runs" / "r1" / "notes.md").read_bytes() == b"two"

@@ -1,12 +1,44 @@
-"""The port to the files people read: projections of the tape, never its source."""
+"""The port to a run's own files: those that people read, and those of a task, which are looked at before they count."""
 
 from typing import Protocol
 
+from steersman.judges.task.inspection import Found
+
 
 class Artifacts(Protocol):
-    """Writes files below a run's own directory, atomically, without following links."""
+    """The files below a run's own directory; no link is ever followed, at no place of a name.
 
-    def write(self, run: str, name: str, data: bytes) -> None: ...
+    A name fits `judges.artifact_names.name_problem`, whoever gives it; any other is a WorkspaceError.
+    """
+
+    def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:
+        """The file holds the old bytes or these, never half of them; a link or pipe in its place is replaced.
+
+        What is `durable` survives a loss of power once this has returned. WorkspaceError, and nothing changed, where
+        a folder is in its place, or something else in the place of a folder on the way.
+        """
+        ...
+
+    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
+        """What is in the place of a file now, with its bytes if there are no more than `most`; nothing is waited for."""
+        ...
+
+    def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
+        """Everything below a folder ("" is the run's own) that is no folder, by its name from there, sorted.
+
+        Outside text: links, pipes and devices are among them, and names that no artifact can have. A folder that
+        cannot be looked into has a slash at its end; "" alone says that `folder` itself is none or cannot be looked
+        into. One name more than `most` says that there are more still.
+        """
+        ...
+
+    def remove(self, run: str, name: str) -> None:
+        """Takes away a file that is no longer needed, or the link in its place, and the folders it leaves empty.
+
+        One that is not there is well. WorkspaceError, and nothing removed, where a folder is in its place or a link
+        on the way.
+        """
+        ...
 
     def folder(self, run: str) -> str:
         """Where a run's artifacts are."""

@@ -4,8 +4,28 @@
 """
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from steersman.contracts.commands import Argv, Command, CommandResult
+from steersman.errors import WorkspaceError
+from steersman.judges.artifact_names import name_problem
+from steersman.judges.task.inspection import Found
+
+Kind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
+Stranger = Literal[
+    "link", "pipe", "folder", "unreadable", "locked"
+]  # the last is a folder that cannot be opened
+_FOLDERS = ("folder", "locked")
+_WORDS: dict[str, tuple[Kind, str]] = {
+    "link": ("link", "is a link"),
+    "pipe": ("other", "is a pipe"),
+    "folder": ("other", "is a folder"),
+    "file": ("other", "is a file"),
+    "unreadable": ("unreadable", "cannot be read: Permission denied"),
+    "locked": ("unreadable", "cannot be read: Permission denied"),
+    "missing": ("missing", "is not there"),
+    "too_long": ("too_long", "is too long"),
+}
 
 
 class MemoryArtifacts:
@@ -13,12 +33,80 @@ class MemoryArtifacts:
 
     def __init__(self) -> None:
         self.files: dict[tuple[str, str], bytes] = {}
+        self._planted: dict[tuple[str, str], Stranger] = {}
 
-    def write(self, run: str, name: str, data: bytes) -> None:
+    def plant(self, run: str, name: str, what: Stranger) -> None:
+        """Puts something in the place of a file or folder; what is below it is out of reach then."""
+        self._planted[run, name] = what
+
+    def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:  # noqa: ARG002  nothing is lost here
+        blocked = self._blocked(run, name)
+        if blocked is not None and blocked.kind != "missing":
+            raise self._refused("write", run, name, blocked.detail)
+        if self._is(run, name) in _FOLDERS:
+            raise self._refused("write", run, name, f"{name} is a folder")
+        self._planted.pop((run, name), None)
         self.files[run, name] = data
+
+    def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
+        blocked = self._blocked(run, name)
+        if blocked is not None or self._is(run, name) != "file":
+            return blocked or _found(name, self._is(run, name))
+        data = self.files[run, name]
+        return Found("file", data) if len(data) <= most else _found(name, "too_long")
+
+    def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
+        start = f"{folder}/" if folder else ""
+        blocked = self._blocked(run, f"{start}x")
+        if blocked is not None:
+            return () if blocked.kind == "missing" else ("",)
+        below = [
+            name for owner, name in {**self.files, **self._planted} if owner == run and name.startswith(start)
+        ]
+        seen = {name: self._is(run, name) for name in below if self._blocked(run, name) is None}
+        listed = (f"{name}/" if what == "locked" else name for name, what in seen.items() if what != "folder")
+        return tuple(sorted(name.removeprefix(start) for name in listed)[: most + 1])
+
+    def remove(self, run: str, name: str) -> None:
+        blocked = self._blocked(run, name)
+        if blocked is not None and blocked.kind in {"link", "unreadable"}:
+            raise self._refused("remove", run, name, blocked.detail)
+        if blocked is None and self._is(run, name) in _FOLDERS:
+            raise self._refused("remove", run, name, f"{name} is a folder")
+        if blocked is None:
+            self._planted.pop((run, name), None)
+            self.files.pop((run, name), None)
 
     def folder(self, run: str) -> str:
         return f"/memory/{run}"
+
+    def _is(self, run: str, name: str) -> str:
+        """What a name stands for: something planted, or file, folder or missing."""
+        if (run, name) in self._planted:
+            return self._planted[run, name]
+        if (run, name) in self.files:
+            return "file"
+        known = {**self.files, **self._planted}
+        below = any(owner == run and other.startswith(f"{name}/") for owner, other in known)
+        return "folder" if below else "missing"
+
+    def _blocked(self, run: str, name: str) -> Found | None:
+        """What is found in the place of the first folder on the way that is none."""
+        if (trouble := name_problem(name) or name_problem(run)) is not None or "/" in run:
+            raise WorkspaceError(f"{name!r} is no artifact name of {run!r}: it {trouble}")
+        parts = name.split("/")
+        for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
+            if (what := self._is(run, above)) != "folder":
+                return _found(above, what)
+        return None
+
+    def _refused(self, verb: str, run: str, name: str, why: str) -> WorkspaceError:
+        return WorkspaceError(f"cannot {verb} {self.folder(run)}/{name}: {why}; put that right and try again")
+
+
+def _found(name: str, what: str) -> Found:
+    kind, words = _WORDS[what]
+    return Found(kind, detail=f"{name.rpartition('/')[2]} {words}")
 
 
 class ScriptedCommands:

@@ -1,0 +1,220 @@
+"""What every adapter of the `Artifacts` port has to do; a test module inherits the suite and supplies two fixtures.
+
+    class TestMine(ArtifactsConformance):
+        @pytest.fixture
+        def artifacts(self, tmp_path): ...   # nothing was ever written
+
+        @pytest.fixture
+        def plant(self, artifacts): ...      # plant(name, what): puts a `Stranger` there, in place of what there was
+
+**Invariant:** speaks to the adapter through the port alone; what hands do to its files comes from `plant`.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from steersman.errors import WorkspaceError
+from steersman.judges.task.inspection import Found
+from steersman.ports.artifacts import Artifacts
+from steersman.testing.files import Stranger
+
+RUN = "260101-abcdef"
+NAME = "code/diff.patch"
+Plant = Callable[[str, Stranger], None]
+
+KINDS = {"link": "link", "pipe": "other", "folder": "other", "unreadable": "unreadable"}
+# In the place of the folder `code`.
+ON_THE_WAY = {"link": "link", "pipe": "other", "locked": "unreadable"}
+COPIES = (
+    ".gitignore",
+    ".github/workflows/ci.yml",
+    "a b/read (1), R&D #2.md",
+    "app/(shop)/[...slug]/@modal/page.tsx",
+    "größe/日本.md",
+    "/".join(["deep"] * 13) + "/x",
+    "x" * 200,
+    ".1-2.part",
+)
+NO_NAMES = (
+    "", "/", "/etc/passwd", "..", ".", "../x", "code/../x", "code//x", "code/", "code/./x", ".git", ".git/config", ".hidden",
+    "a\0b", "code/files/a\0b", "code/files/.git", "code/files/.git/config", "code/files/../../x", "code/files/.steersman/x",
+    "code/files/a\nb", "code/files/a\\b", "code/files/-rf", "a b", "a\ud800", "x" * 201, "/".join(["d"] * 17),
+)  # fmt: skip
+NO_RUNS = ("", ".", "..", "a/b", "/etc", ".git", "a\0b", "../x", "a b")
+
+
+class ArtifactsConformance:
+    """One claim of the port per method; `artifacts` and `plant` come from the inheriting class."""
+
+    def test_what_was_written_is_read(self, artifacts: Artifacts) -> None:
+        """Byte by byte, whatever they are; a second time replaces them; each run has its own."""
+        for data in (bytes(range(256)), b"", b"x" * 100_000):
+            artifacts.write(RUN, NAME, data)
+            assert artifacts.read(RUN, NAME) == Found("file", data)
+        artifacts.write("other", NAME, b"other", durable=True)
+        assert artifacts.read(RUN, NAME).data == b"x" * 100_000
+        assert artifacts.read("other", NAME).data == b"other"
+
+    def test_what_was_not_written_is_missing(self, artifacts: Artifacts) -> None:
+        """No run, no folder, no file: all the same, and nothing is made by looking."""
+        for _ in range(2):
+            assert artifacts.read(RUN, NAME).kind == "missing"
+            assert artifacts.names(RUN, "") == artifacts.names(RUN, "code") == ()
+            artifacts.remove(RUN, NAME)
+        artifacts.write(RUN, "code/other", b"")
+        assert artifacts.read(RUN, NAME).kind == "missing"
+
+    def test_a_long_file_is_not_read(self, artifacts: Artifacts) -> None:
+        """As many bytes as are wanted come whole, one more is too long and comes not at all."""
+        artifacts.write(RUN, NAME, b"12345")
+        assert artifacts.read(RUN, NAME, most=5) == Found("file", b"12345")
+        found = artifacts.read(RUN, NAME, most=4)
+        assert (found.kind, found.data, bool(found.detail)) == ("too_long", b"", True)
+
+    @pytest.mark.parametrize("copy", COPIES, ids=lambda name: name[:20])
+    def test_a_copy_has_the_name_of_its_file(self, artifacts: Artifacts, copy: str) -> None:
+        """Below `code/files` whatever a repository may call a file is written, read, listed and removed."""
+        artifacts.write(RUN, f"code/files/{copy}", copy.encode())
+        assert artifacts.read(RUN, f"code/files/{copy}") == Found("file", copy.encode())
+        assert artifacts.names(RUN, "code/files") == (copy,)
+        artifacts.remove(RUN, f"code/files/{copy}")
+        assert artifacts.names(RUN, "") == ()
+
+    @pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: repr(name[:20]))
+    def test_no_other_name_is_taken(self, artifacts: Artifacts, name: str) -> None:
+        """One that leaves its folder, means something else or is nobody's is refused, whatever is asked."""
+        self.refuses(artifacts, RUN, name)
+
+    @pytest.mark.parametrize("run", NO_RUNS, ids=repr)
+    def test_no_other_run_is_taken(self, artifacts: Artifacts, run: str) -> None:
+        """A run is one folder and nothing above or beside it."""
+        self.refuses(artifacts, run, "x")
+        with pytest.raises(WorkspaceError):
+            artifacts.names(run, "")
+
+    def refuses(self, artifacts: Artifacts, run: str, name: str) -> None:
+        """Nothing can be done under this name."""
+        with pytest.raises(WorkspaceError, match="is no "):
+            artifacts.write(run, name, b"x")
+        with pytest.raises(WorkspaceError, match="is no "):
+            artifacts.read(run, name)
+        with pytest.raises(WorkspaceError, match="is no "):
+            artifacts.remove(run, name)
+        if name:
+            with pytest.raises(WorkspaceError, match="is no "):
+                artifacts.names(run, name)
+
+    def test_names_are_told_from_their_folder(self, artifacts: Artifacts) -> None:
+        """Sorted, at any depth, of this folder alone: not of one whose name begins alike."""
+        for name in ("code/files/b", "code/files/a/z", "code/files/a/b/c", "code/filesx", "state.json"):
+            artifacts.write(RUN, name, b"")
+        assert artifacts.names(RUN, "code/files") == ("a/b/c", "a/z", "b")
+        assert artifacts.names(RUN, "code/files/a") == ("b/c", "z")
+        whole = ("code/files/a/b/c", "code/files/a/z", "code/files/b", "code/filesx", "state.json")
+        assert artifacts.names(RUN, "") == whole
+        assert artifacts.names("other", "") == ()
+
+    def test_more_names_than_wanted_are_seen(self, artifacts: Artifacts) -> None:
+        """One too many comes, so that nobody takes a part for the whole."""
+        for n in range(5):
+            artifacts.write(RUN, f"code/files/{n}", b"")
+        assert len(artifacts.names(RUN, "code", most=5)) == 5
+        assert len(artifacts.names(RUN, "code", most=4)) == 5
+        assert len(artifacts.names(RUN, "code", most=2)) == 3
+
+    def test_what_is_removed_leaves_nothing(self, artifacts: Artifacts) -> None:
+        """The folder that a file had to itself is gone too, so that a file can have its name; once more does nothing."""
+        artifacts.write(RUN, "code/files/src/a/b", b"old")
+        artifacts.write(RUN, "code/files/keep", b"kept")
+        for _ in range(2):
+            artifacts.remove(RUN, "code/files/src/a/b")
+            assert artifacts.names(RUN, "code/files") == ("keep",)
+        artifacts.write(RUN, "code/files/src", b"new")
+        artifacts.remove(RUN, "code/files/src/a/b")
+        assert artifacts.read(RUN, "code/files/src") == Found("file", b"new")
+        assert artifacts.read(RUN, "code/files/keep") == Found("file", b"kept")
+
+    @pytest.mark.parametrize("what", KINDS)
+    def test_a_stranger_in_its_place_is_named(
+        self, artifacts: Artifacts, plant: Plant, what: Stranger
+    ) -> None:
+        """What is no plain file is told by its kind and in words, without a byte of it, and at once."""
+        artifacts.write(RUN, NAME, b"ours")
+        plant(NAME, what)
+        found = artifacts.read(RUN, NAME)
+        assert (found.kind, found.data) == (KINDS[what], b"")
+        assert "diff.patch" in found.detail
+
+    @pytest.mark.parametrize("what", ON_THE_WAY)
+    def test_a_stranger_on_the_way_is_named(self, artifacts: Artifacts, plant: Plant, what: Stranger) -> None:
+        """So it is when a folder has been replaced: what lies behind it is not ours."""
+        artifacts.write(RUN, NAME, b"ours")
+        plant("code", what)
+        found = artifacts.read(RUN, NAME)
+        assert (found.kind, found.data) == (ON_THE_WAY[what], b"")
+        assert "code" in found.detail
+        assert artifacts.names(RUN, "code") == ("",)
+        with pytest.raises(WorkspaceError, match="code"):
+            artifacts.write(RUN, NAME, b"new")
+
+    def test_a_file_on_the_way_is_named(self, artifacts: Artifacts) -> None:
+        """A file where a folder belongs holds no other file; it is kept."""
+        artifacts.write(RUN, "code", b"a file")
+        assert artifacts.read(RUN, NAME) == Found("other", detail="code is a file")
+        assert artifacts.names(RUN, "code") == ("",)
+        with pytest.raises(WorkspaceError, match="code is a file"):
+            artifacts.write(RUN, NAME, b"new")
+        artifacts.remove(RUN, NAME)
+        assert artifacts.read(RUN, "code") == Found("file", b"a file")
+
+    def test_strangers_are_listed(self, artifacts: Artifacts, plant: Plant) -> None:
+        """A link, a pipe and a file that cannot be read by their names, a locked folder with a slash, an empty one not."""
+        artifacts.write(RUN, "code/files/ours", b"")
+        strangers: dict[str, Stranger] = {
+            "l": "link",
+            "p": "pipe",
+            "u": "unreadable",
+            "locked": "locked",
+            "empty": "folder",
+        }
+        for name, what in strangers.items():
+            plant(f"code/files/{name}", what)
+        assert artifacts.names(RUN, "code/files") == ("l", "locked/", "ours", "p", "u")
+
+    @pytest.mark.parametrize("what", ["link", "pipe", "unreadable"])
+    def test_a_stranger_is_replaced_or_removed(
+        self, artifacts: Artifacts, plant: Plant, what: Stranger
+    ) -> None:
+        """Writing again puts the file there; removing takes the thing itself, not what it leads to."""
+        plant(NAME, what)
+        artifacts.write(RUN, NAME, b"again", durable=True)
+        assert artifacts.read(RUN, NAME) == Found("file", b"again")
+        plant(NAME, what)
+        artifacts.remove(RUN, NAME)
+        assert artifacts.read(RUN, NAME).kind == "missing"
+        assert artifacts.names(RUN, "code") == ()
+
+    def test_a_folder_is_neither_replaced_nor_removed(self, artifacts: Artifacts) -> None:
+        """Whatever is in it may be somebody's: it is named, and stays."""
+        artifacts.write(RUN, f"{NAME}/inside", b"kept")
+        for act in (lambda: artifacts.write(RUN, NAME, b"x"), lambda: artifacts.remove(RUN, NAME)):
+            with pytest.raises(
+                WorkspaceError, match=r"diff\.patch is a folder; put that right and try again"
+            ):
+                act()
+        assert artifacts.names(RUN, "") == (f"{NAME}/inside",)
+
+    @pytest.mark.parametrize("what", ["link", "locked"])
+    def test_nothing_is_removed_behind_a_stranger(
+        self, artifacts: Artifacts, plant: Plant, what: Stranger
+    ) -> None:
+        """A folder that is a link, or cannot be opened, is named instead."""
+        artifacts.write(RUN, NAME, b"ours")
+        plant("code", what)
+        with pytest.raises(WorkspaceError, match="code"):
+            artifacts.remove(RUN, NAME)
+
+    def test_a_runs_folder_can_be_told(self, artifacts: Artifacts) -> None:
+        """People are told where to look."""
+        assert artifacts.folder(RUN).endswith(RUN)
