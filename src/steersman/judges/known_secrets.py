@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from steersman.judges.patterns import later
 from steersman.judges.projection import BROKEN, INVISIBLE, hides, seen_through
 from steersman.judges.secret_shapes import Span
 
 SHORTEST = 6  # a shorter value would tear holes into words that only contain it
 _LONG = 8  # from here on a value is looked for in other forms, too
 _BASE64 = "A-Za-z0-9+/_-"
-_SMALL = re.compile("%[0-9A-F]{2}")
-_FILLER = re.compile(f"{INVISIBLE.pattern}|{BROKEN.pattern}")
+_SMALL = later("%[0-9A-F]{2}")
+_FILLER = later(f"{INVISIBLE.pattern}|{BROKEN.pattern}")
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._~-]")
 
 

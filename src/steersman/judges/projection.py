@@ -7,8 +7,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
+from steersman.judges.patterns import later
+
 # Terminal sequences, also written out, and whatever else no one sees.
-INVISIBLE = re.compile(
+INVISIBLE = later(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]{0,512}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]{0,4}[0-~]"
     r"|\\(?:x1b|u001b|033|e)\[[0-9;]{0,16}[A-Za-z]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
@@ -18,9 +20,9 @@ _HIDDEN = re.compile(
     r"|\\(?:x1b|u001b|033|e)\["
 )
 # The break of a line inside a word, with what continues a line in a shell, a diff or a string.
-BROKEN = re.compile(r"(?:\\?\r?\n|\\r\\n|\\n)(?:[ \t]{0,16}[+>-](?=[ \t]*\S))?[ \t]{0,32}")
+BROKEN = later(r"(?:\\?\r?\n|\\r\\n|\\n)(?:[ \t]{0,16}[+>-](?=[ \t]*\S))?[ \t]{0,32}")
 # The same where only letters of a key stand on both sides.
-WRAPPED = re.compile(r"(?<=[A-Za-z0-9_-])\r?\n[ \t]{0,8}(?=[A-Za-z0-9_-])")
+WRAPPED = later(r"(?<=[A-Za-z0-9_-])\r?\n[ \t]{0,8}(?=[A-Za-z0-9_-])")
 
 
 def hides(text: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from steersman.judges.patterns import later
 from steersman.judges.projection import WRAPPED, seen_through
 
 
@@ -167,13 +168,13 @@ _SPACED = rf"[ \t]{{1,4}}=[ \t]{{1,4}}(?P<s>{_BARE}++)"
 _SAID = rf":[ \t]{{1,4}}(?P<s>{_BARE}{{6,}}+)"
 _OPTION = rf"(?:[ ]{{1,2}}|\\?\",[ ]?\\?\")(?P<s>(?![-$<\[]){_BARE}++)"
 
-_STANDS_FOR = re.compile(  # a value that only says where the secret is, or that there is none
+_STANDS_FOR = later(  # a value that only says where the secret is, or that there is none
     r"\$[A-Za-z_{(].*|[^{}]*+\{[\w.!:]*+\}.*|\{\{.*|<.*>|%[({s].*|env:\w+|\*+|\.+|x{3,}|X{3,}|(?i:string|str|text|bytes|int|bool|any|none|null|nil|"
     r"undefined|true|false|required|optional|password|secret|token|redacted|example|changeme|\w*placeholder\w*)"
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:~|\.{0,2})/[\w./ -]*|[\w./-]*\.(?:json|ya?ml|toml|txt|pem|env|ini|cfg|py|js|ts)"
 )
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # an attribute of something: code
-_SIGN = re.compile(r"[-+/!%@#^*~?$:]")
+_PATH = later(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # an attribute of something: code
+_SIGN = later(r"[-+/!%@#^*~?$:]")
 
 
 def _a_value(name: str, match: re.Match[str]) -> bool:

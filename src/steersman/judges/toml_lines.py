@@ -7,11 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
+
 Key = tuple[str, ...]
 Lines = dict[Key, int]
 
 # One alternative per kind of token; strings come first so that nothing inside them is looked at.
-_TOKEN = re.compile(
+_TOKEN = later(
     r"""
     (?P<text>\"{3}(?:[^"\\]++|\\.|\"{1,2}(?!\"))*+\"{3,5} | '{3}(?:[^']++|'{1,2}(?!'))*+'{3,5}
            | "(?:[^"\\\n]++|\\.)*+" | '[^'\n]*+')

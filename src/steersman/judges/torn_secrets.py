@@ -6,16 +6,17 @@
 import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.secret_shapes import KEYS, Span
 
-_GAP = re.compile(r"[ \n]?\[\.\.\. [0-9]{1,20} bytes (?:of this line )?left out \.\.\.\]\n?")
+_GAP = later(r"[ \n]?\[\.\.\. [0-9]{1,20} bytes (?:of this line )?left out \.\.\.\]\n?")
 TRACES = ("[... ", "-----END ")  # where neither stands nothing is torn
 _SHORTEST = 4  # letters of a known value that give it away
 _FAR = 8192
-_WORD = re.compile(r"[^\s\"'`,;()<>]{0,512}")
+_WORD = later(r"[^\s\"'`,;()<>]{0,512}")
 _PREFIXES = tuple(shape.words[0] for shape in KEYS)
-_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINE = re.compile(r"[ \t+>#|*\"'-]{0,16}[A-Za-z0-9+/=]{16,}[\"'\\nr ,]{0,8}")
+_END = later(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINE = later(r"[ \t+>#|*\"'-]{0,16}[A-Za-z0-9+/=]{16,}[\"'\\nr ,]{0,8}")
 
 
 def torn(text: str, known: tuple[str, ...]) -> Iterator[tuple[Span, str]]:

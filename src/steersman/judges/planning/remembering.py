@@ -14,6 +14,7 @@ import msgspec
 from steersman.contracts.planning.context import Memory, MemoryPack, Recalled
 from steersman.contracts.planning.words import Scope
 from steersman.errors import UserError
+from steersman.judges.patterns import later
 from steersman.judges.planning.hidden import hidden
 from steersman.judges.text import well_formed
 from steersman.kernel.canonical import digest_of
@@ -25,7 +26,7 @@ MOST_PACKED = 20
 LONGEST_WORD = 64  # characters that are compared
 SHORTEST_START = 4  # characters of a word that also finds longer ones
 _WORD = re.compile(r"[^\W_]+")
-_PAIRED = re.compile(
+_PAIRED = later(
     "[\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
@@ -71,13 +72,18 @@ def words_of(text: str) -> tuple[str, ...]:
 def _pieces(run: str) -> Iterator[str]:
     """A word as it is; where it is written without spaces each pair of characters, and its last one."""
     at = 0
-    for found in _PAIRED.finditer(run):
+    for found in _runs(run):
         if found.start() > at:
             yield run[at : found.start()]
         paired, at = found[0], found.end()
         yield from (paired[n : n + 2] for n in range(len(paired)))
     if at < len(run):
         yield run[at:]
+
+
+def _runs(text: str) -> Iterator[re.Match[str]]:
+    """What of a text is written without spaces."""
+    return iter(()) if text.isascii() else _PAIRED.finditer(text)
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -90,14 +96,15 @@ class Term(msgspec.Struct, frozen=True):
 def terms_of(query: str) -> tuple[Term, ...]:
     """What a question looks for, each word once. A pair is looked for as it is, a lone character by its pairs."""
     found = dict.fromkeys(words_of(query))
-    for run in _PAIRED.findall(unicodedata.normalize("NFKC", query).casefold()):
-        if len(run) > 1:
-            found.pop(run[-1], None)  # a longer run's last character is in its last pair
+    for run in _runs(unicodedata.normalize("NFKC", query).casefold()):
+        if len(run[0]) > 1:
+            found.pop(run[0][-1], None)  # a longer run's last character is in its last pair
     return tuple(Term(word, begins=_starts(word)) for word in list(found)[:MOST_TERMS])
 
 
 def _starts(word: str) -> bool:
-    return len(word) == 1 if _PAIRED.fullmatch(word) else len(word) >= SHORTEST_START
+    paired = not word.isascii() and _PAIRED.fullmatch(word)
+    return len(word) == 1 if paired else len(word) >= SHORTEST_START
 
 
 def order(rank: int, memory: Memory) -> tuple[int, tuple[int, ...], str]:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import TOP, Finding, Reader, Source, command
 
-_PROJECT = re.compile(r"\s{0,20}project\s{0,5}\(\s{0,5}[\"']?([\w.+-]{1,100})", re.IGNORECASE)
-_TESTING = re.compile(r"\s{0,40}(?:enable_testing|include\s{0,5}\(\s{0,5}CTest)\b", re.IGNORECASE)
-_MESON_TEST = re.compile(r"\s{0,40}test\s{0,5}\(")
-_INIT = re.compile(r"\s{0,20}AC_INIT\s{0,5}\(\s{0,5}\[?([\w .+-]{1,100}?)\]?\s{0,5},")
+_PROJECT = later(r"\s{0,20}project\s{0,5}\(\s{0,5}[\"']?([\w.+-]{1,100})", re.IGNORECASE)
+_TESTING = later(r"\s{0,40}(?:enable_testing|include\s{0,5}\(\s{0,5}CTest)\b", re.IGNORECASE)
+_MESON_TEST = later(r"\s{0,40}test\s{0,5}\(")
+_INIT = later(r"\s{0,20}AC_INIT\s{0,5}\(\s{0,5}\[?([\w .+-]{1,100}?)\]?\s{0,5},")
 _LONGEST = 400
 
 

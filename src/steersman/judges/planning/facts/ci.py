@@ -1,8 +1,8 @@
 """Continuous integration: which services run what a project's files say."""
 
-import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, at_top
 from steersman.judges.planning.facts.reading import yaml_of
 
@@ -18,7 +18,7 @@ _FOLDERS = {
     ".circleci": "circleci", ".buildkite": "buildkite", ".woodpecker": "woodpecker", ".semaphore": "semaphore",
     ".teamcity": "teamcity", ".tekton": "tekton", ".azure-pipelines": "azure-pipelines",
 }  # fmt: skip
-_STAGE = re.compile(r"""\s{0,80}stage\s{0,5}\(\s{0,5}["']([^"']{1,80})["']""")
+_STAGE = later(r"""\s{0,80}stage\s{0,5}\(\s{0,5}["']([^"']{1,80})["']""")
 
 
 def workflow(source: Source) -> Iterator[Finding]:

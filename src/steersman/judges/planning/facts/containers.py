@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source
 from steersman.judges.planning.facts.reading import yaml_of
 
-_FROM = re.compile(r"\s{0,20}FROM\s{1,10}(?:--platform=\S{1,80}\s{1,10})?(\S{1,200})", re.IGNORECASE)
+_FROM = later(r"\s{0,20}FROM\s{1,10}(?:--platform=\S{1,80}\s{1,10})?(\S{1,200})", re.IGNORECASE)
 
 
 def image(source: Source) -> Iterator[Finding]:

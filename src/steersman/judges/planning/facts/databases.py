@@ -1,16 +1,16 @@
 """Databases: tools that change a schema step by step, and the steps themselves."""
 
-import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, below
 
 _KNOWN = {"alembic.ini": "alembic", "knexfile.js": "knex", "knexfile.ts": "knex", "diesel.toml": "diesel",
           "drizzle.config.ts": "drizzle", "drizzle.config.js": "drizzle", "sqitch.conf": "sqitch", "dbt_project.yml": "dbt",
           "liquibase.properties": "liquibase", "flyway.conf": "flyway", "flyway.toml": "flyway", "schema.rb": "active-record",
           "ormconfig.json": "typeorm"}  # fmt: skip
-_PROVIDER = re.compile(r"""\s{0,20}provider\s{0,20}=\s{0,20}["'](\w{1,40})["']""")
-_DJANGO = re.compile(r"class Migration\(migrations\.Migration\)")
+_PROVIDER = later(r"""\s{0,20}provider\s{0,20}=\s{0,20}["'](\w{1,40})["']""")
+_DJANGO = later(r"class Migration\(migrations\.Migration\)")
 
 
 def known(source: Source) -> Iterator[Finding]:

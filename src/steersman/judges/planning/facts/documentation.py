@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, at_top
 
 _PAGES = "readme contributing security changelog changes history architecture code_of_conduct support governance agents claude"
 _SITES = {"mkdocs.yml": "mkdocs", "mkdocs.yaml": "mkdocs", "docusaurus.config.js": "docusaurus", "docusaurus.config.ts": "docusaurus",
           "book.toml": "mdbook", "antora.yml": "antora", ".readthedocs.yml": "read-the-docs", ".readthedocs.yaml": "read-the-docs",
           "_config.yml": "jekyll", "typedoc.json": "typedoc", "doxyfile": "doxygen"}  # fmt: skip
-_HEADING = re.compile(r"#{1,3}[ \t]{1,5}(\S.{0,300})")
-_RULE = re.compile(r"(?:={3,200}|-{3,200})[ \t]{0,20}")  # under a line that is thereby a heading
+_HEADING = later(r"#{1,3}[ \t]{1,5}(\S.{0,300})")
+_RULE = later(r"(?:={3,200}|-{3,200})[ \t]{0,20}")  # under a line that is thereby a heading
 _ENDINGS = ("", ".md", ".rst", ".txt", ".adoc", ".markdown")
 
 

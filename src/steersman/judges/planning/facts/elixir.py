@@ -1,14 +1,14 @@
 """Elixir projects."""
 
-import re
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.stacks import depends
 
-_APP = re.compile(r"\s{0,40}app:\s{0,5}:(\w{1,100})")
-_DEPENDENCY = re.compile(r"""\s{0,40}\{:(\w{1,100}),\s{0,5}(?:"([^"]{0,60})")?""")
+_APP = later(r"\s{0,40}app:\s{0,5}:(\w{1,100})")
+_DEPENDENCY = later(r"""\s{0,40}\{:(\w{1,100}),\s{0,5}(?:"([^"]{0,60})")?""")
 _COMMANDS: tuple[tuple[FactKind, str], ...] = (("test_command", "test"), ("build_command", "compile"))
 
 

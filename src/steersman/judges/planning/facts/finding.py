@@ -1,6 +1,5 @@
 """The two values that every reader of project files speaks in: a file as it was read, and something found in it."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -9,11 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 
 TOP = "."
 MOST = 512 * 1024  # characters of a file that are looked into
 MOST_LINES = 20_000
-_KEY = re.compile(r'"([^"\\]{1,214})"[ \t]{0,20}:')
+_KEY = later(r'"([^"\\]{1,214})"[ \t]{0,20}:')
 
 
 class Finding(NamedTuple):

@@ -1,18 +1,18 @@
 """Go modules."""
 
-import re
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.stacks import depends
 
-_MODULE = re.compile(r"module[ \t]{1,20}\"?([^\s\"]{1,200})")
-_VERSION = re.compile(r"go[ \t]{1,20}(\d[\w.]{0,20})")
-_REQUIRE = re.compile(
+_MODULE = later(r"module[ \t]{1,20}\"?([^\s\"]{1,200})")
+_VERSION = later(r"go[ \t]{1,20}(\d[\w.]{0,20})")
+_REQUIRE = later(
     r"(?:require)?[ \t]{1,20}([\w.-]{1,80}\.[\w.~/-]{1,200})[ \t]{1,20}(v[\w.+-]{1,80})(.{0,40})"
 )
-_MAJOR = re.compile(r"/v\d{1,4}$")
+_MAJOR = later(r"/v\d{1,4}$")
 _COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
     ("test_command", ("go", "test", "./...")),
     ("build_command", ("go", "build", "./...")),

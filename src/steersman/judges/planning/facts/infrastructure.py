@@ -1,12 +1,12 @@
 """Infrastructure as code: Terraform, Kubernetes, Helm, Kustomize, Ansible, Pulumi and hosting services."""
 
-import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, below
 from steersman.judges.planning.facts.reading import yaml_of
 
-_BLOCK = re.compile(r"""(?:provider|resource|module)[ \t]{1,5}"([\w-]{1,100})\"""")
+_BLOCK = later(r"""(?:provider|resource|module)[ \t]{1,5}"([\w-]{1,100})\"""")
 _KNOWN = {
     "kustomization.yaml": "kustomize", "kustomization.yml": "kustomize", "ansible.cfg": "ansible", "pulumi.yaml": "pulumi",
     "cdk.json": "aws-cdk", "serverless.yml": "serverless", "serverless.yaml": "serverless", "template.yaml": "cloudformation",

@@ -1,16 +1,16 @@
 """Maven, Gradle and sbt projects."""
 
-import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.reading import WIDEST, xml_of
 from steersman.judges.planning.facts.stacks import depends
 
-_PLUGIN = re.compile(r"""\bid[ (]{1,3}["']([\w.-]{1,100})["']""")
-_CALLED = re.compile(r"""rootProject\.name\s{0,5}=\s{0,5}["']([\w.-]{1,100})["']""")
-_COORDINATES = re.compile(r"""["']([\w.-]{1,100}):([\w.-]{1,100})(?::([\w.$\{\}-]{1,60}))?["']""")
-_SBT_NAME = re.compile(r"""\s{0,20}name\s{1,5}:=\s{1,5}"([\w.-]{1,100})\"""")
+_PLUGIN = later(r"""\bid[ (]{1,3}["']([\w.-]{1,100})["']""")
+_CALLED = later(r"""rootProject\.name\s{0,5}=\s{0,5}["']([\w.-]{1,100})["']""")
+_COORDINATES = later(r"""["']([\w.-]{1,100}):([\w.-]{1,100})(?::([\w.$\{\}-]{1,60}))?["']""")
+_SBT_NAME = later(r"""\s{0,20}name\s{1,5}:=\s{1,5}"([\w.-]{1,100})\"""")
 
 
 def _commands(source: Source, name: str, program: str, build: str, line: int) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import TOP, Finding, Reader, Source, command, folder_of
 from steersman.judges.planning.facts.reading import (
     MOST_MEMBERS,
@@ -21,8 +22,8 @@ from steersman.judges.toml_lines import line_of, toml_lines
 
 PYTEST = ("python", "-m", "pytest", "-q")
 UNITTEST = ("python", "-m", "unittest", "discover", "-q")
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})(.*)", re.DOTALL)
-_SETUP_NAME = re.compile(r"""^\s{0,40}name\s{0,10}=\s{0,10}["']([\w.-]{1,100})["']""")
+_REQUIREMENT = later(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})(.*)", re.DOTALL)
+_SETUP_NAME = later(r"""^\s{0,40}name\s{0,10}=\s{0,10}["']([\w.-]{1,100})["']""")
 # Tools whose table in pyproject.toml, or whose own file, says that they are used.
 _TOOLS: dict[str, tuple[tuple[FactKind, tuple[str, ...]], ...]] = {
     "ruff": (("lint_command", ("ruff", "check", ".")),),

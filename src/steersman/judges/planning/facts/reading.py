@@ -4,7 +4,6 @@
 read at all.
 """
 
-import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import MOST
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ MOST_PARTS = 20_000  # elements of XML
 MOST_MEMBERS = 2_000  # of a table or list that are gone through
 
 Path = tuple[str, ...]
-_SECTION = re.compile(r"\[([^\]]{1,200})\]")
-_SETTING = re.compile(r"([A-Za-z0-9_.-]{1,100})[ \t]*[=:][ \t]*(.*)")
-_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?")
+_SECTION = later(r"\[([^\]]{1,200})\]")
+_SETTING = later(r"([A-Za-z0-9_.-]{1,100})[ \t]*[=:][ \t]*(.*)")
+_BLOCK = later(r"[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?")
 
 
 def toml_of(text: str) -> dict[str, Any]:

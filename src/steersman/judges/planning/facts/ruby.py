@@ -1,23 +1,23 @@
 """Ruby projects: Gemfile, gemspec, Rakefile, RSpec, RuboCop."""
 
-import re
 from collections.abc import Iterator
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.stacks import depends
 from steersman.judges.planning.facts.tasks import task
 
-_GEM = re.compile(r"""\s{0,40}gem[ (]{1,3}["']([\w-]{1,100})["'](?:\s{0,5},\s{0,5}["']([^"']{0,60})["'])?""")
-_NEEDS = re.compile(
+_GEM = later(r"""\s{0,40}gem[ (]{1,3}["']([\w-]{1,100})["'](?:\s{0,5},\s{0,5}["']([^"']{0,60})["'])?""")
+_NEEDS = later(
     r"""\s{0,40}\w{1,40}\.add_(?:runtime_|development_)?dependency[ (]{1,3}["']([\w-]{1,100})["']"""
 )
-_NAME = re.compile(
+_NAME = later(
     r"""\s{0,40}(?:\w{1,40}\.name\s{0,20}=\s{0,20}|Gem::Specification\.new[ (]{1,3})["']([\w-]{1,100})["']"""
 )
-_TASK = re.compile(
+_TASK = later(
     r"""\s{0,40}(?:task|Rake::TestTask\.new|RSpec::Core::RakeTask\.new)[ (]{1,3}:?["']?(\w{1,60})"""
 )
-_BARE_TEST = re.compile(
+_BARE_TEST = later(
     r"\s{0,40}(?:Rake::TestTask\.new|Minitest::TestTask\.create)(?:\s{0,5}do\b|\s{0,5}\{|\s{0,5}(?:#.*)?$)"
 )
 _LONGEST = 400

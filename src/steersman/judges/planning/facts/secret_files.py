@@ -6,10 +6,11 @@ digest lets everybody try out what a short secret could be.
 
 import re
 
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, folder_of
 from steersman.judges.secret_names import keeps_secrets
 
-_PATTERN = re.compile(r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE)
+_PATTERN = later(r"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults?)(?:[._-]|$)", re.IGNORECASE)
 # Settings of package managers, which are secret only where somebody has put a token into them.
 _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".condarc", "pip.conf"})
 

@@ -1,14 +1,14 @@
 """Swift packages."""
 
-import re
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.stacks import depends
 
-_NAME = re.compile(r'\s{0,40}name:\s{0,5}"([\w.-]{1,100})"')
-_NEEDS = re.compile(r'url:\s{0,5}"[^"]{0,200}/([\w.-]{1,100}?)(?:\.git)?"')
+_NAME = later(r'\s{0,40}name:\s{0,5}"([\w.-]{1,100})"')
+_NEEDS = later(r'url:\s{0,5}"[^"]{0,200}/([\w.-]{1,100}?)(?:\.git)?"')
 _COMMANDS: tuple[tuple[FactKind, str], ...] = (("test_command", "test"), ("build_command", "build"))
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from steersman.contracts.planning.context import FactKind
+from steersman.judges.patterns import later
 from steersman.judges.planning.facts.finding import Finding, Reader, Source, command
 from steersman.judges.planning.facts.reading import WIDEST, yaml_of
 
@@ -16,9 +17,9 @@ _KINDS: dict[str, FactKind] = {
 }
 _SPELT: dict[str, FactKind] = {"type-check": "type_command", "check-types": "type_command", "check-format": "format_command"}  # fmt: skip
 MAIN = {"test": "test_command", "build": "build_command", "lint": "lint_command", "format": "format_command", "typecheck": "type_command"}  # fmt: skip
-_TARGET = re.compile(r"([A-Za-z0-9][\w./-]{0,80})[ \t]{0,40}:(?!:{0,2}=)")
-_RECIPE = re.compile(r"@?([A-Za-z_][\w-]{0,80})(?:[ \t]+[^:=\n]{0,200})?:(?!=)")
-NAME = re.compile(r"[A-Za-z0-9][\w.:/@+-]{0,80}")
+_TARGET = later(r"([A-Za-z0-9][\w./-]{0,80})[ \t]{0,40}:(?!:{0,2}=)")
+_RECIPE = later(r"@?([A-Za-z_][\w-]{0,80})(?:[ \t]+[^:=\n]{0,200})?:(?!=)")
+NAME = later(r"[A-Za-z0-9][\w.:/@+-]{0,80}")
 
 
 def kind_of(task: str) -> FactKind | None:
