@@ -11,7 +11,7 @@ import pytest
 from steersman.adapters import artifacts as adapter
 from steersman.adapters.artifacts import FolderArtifacts
 from steersman.errors import WorkspaceError
-from steersman.judges.task.inspection import Found
+from steersman.judges.task.found import Found
 from steersman.testing.conformance_artifacts import NAME, RUN, ArtifactsConformance
 from steersman.testing.files import MemoryArtifacts
 from steersman.testing.rights import rights_count

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from steersman.errors import WorkspaceError
-from steersman.judges.task.inspection import Found
+from steersman.judges.task.found import Found
 from steersman.judges.text import clip
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

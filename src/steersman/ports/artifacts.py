@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from steersman.judges.task.inspection import Found
+from steersman.judges.task.found import Found
 
 
 class Artifacts(Protocol):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import pytest
 
 from steersman.errors import WorkspaceError
-from steersman.judges.task.inspection import Found
+from steersman.judges.task.found import Found
 from steersman.ports.artifacts import Artifacts
 from steersman.testing.files import Stranger
 

@@ -9,7 +9,7 @@ from typing import Literal
 from steersman.contracts.commands import Argv, Command, CommandResult
 from steersman.errors import WorkspaceError
 from steersman.judges.artifact_names import name_problem
-from steersman.judges.task.inspection import Found
+from steersman.judges.task.found import Found
 
 Kind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
 Stranger = Literal[

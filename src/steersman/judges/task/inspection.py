@@ -7,7 +7,7 @@ found is obeyed. What is told of it can be printed.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from steersman.contracts.task.documents import DOCUMENTS, task_schema
 from steersman.contracts.task.words import FILES, PLAN, STATE
 from steersman.judges.problems import problems_of
 from steersman.judges.strict_json import read
+from steersman.judges.task.found import Found
 from steersman.judges.text import clip, one_line
 
 _SAID = 400  # characters of what somebody else has written
@@ -26,14 +27,6 @@ _AT = re.compile(
 
 RESTORE = "`/restore` puts the recorded file back"
 ADOPT = f"`/adopt` takes your plan over, {RESTORE}"
-
-
-class Found(NamedTuple):
-    """What is in an artifact's place; `detail` is outside text and says more where it is no file."""
-
-    kind: Literal["file", "missing", "link", "other", "unreadable", "too_long"]
-    data: bytes = b""
-    detail: str = ""
 
 
 class Damage(NamedTuple):
