@@ -24,6 +24,8 @@ from steersman.contracts.config import config_schema
 from steersman.contracts.planning.documents import DOCUMENTS, document_schema
 from steersman.contracts.replies import REPLIES, reply_schema
 from steersman.contracts.script import script_schema
+from steersman.contracts.task.documents import DOCUMENTS as TASK_DOCUMENTS
+from steersman.contracts.task.documents import task_schema
 from steersman.kernel.build import Machine
 from steersman.kernel.tape import Entry
 from steersman.ports.anchors import Anchor
@@ -68,11 +70,13 @@ def machine_page(m: Machine) -> str:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas of everything that crosses a boundary as a file or a line."""
-    replies = {f"{name}-reply": reply_schema(name) for name in REPLIES}
+    replies = {f"{name.replace('_', '-')}-reply": reply_schema(name) for name in REPLIES}
     planning = {name.replace("_", "-"): document_schema(name) for name in DOCUMENTS}
+    task = {f"task-{n.removesuffix('.json').replace('/', '-')}": task_schema(n) for n in TASK_DOCUMENTS}
     return {
         **replies,
         **planning,
+        **task,
         "steersman.toml": config_schema(),
         "script": script_schema(),
         "entry": schema_of(Entry, "tape entry"),

@@ -13,6 +13,7 @@ import pytest
 from vectors import Vector, expanded, line, vectors
 from voyage import STEERSMAN
 
+from steersman.contracts.replies import REPLIES
 from steersman.faces import jsonl
 from steersman.faces.commands import check
 
@@ -349,6 +350,9 @@ def test_a_verdict_of_a_role(place):
     assert call(place, "verdict", "--role", "reviewer", "--nonce", "n-2", feed=reply).code == 4
     assert call(place, "verdict", "--role", "reviewer", feed=GOOD.encode()).code == 4
     assert call(place, "verdict", "--role", "tester", feed=json.dumps(tester).encode()).code == 0
+    coder = {"status": "scope_mismatch", "summary": "x", "missing": []}
+    assert call(place, "verdict", "--role", "task_coder", feed=json.dumps(coder).encode()).code == 4
+    assert set(check.ROLES) == set(REPLIES)
     assert call(place, "verdict", "--role", "poet", feed=reply).code == 2
     assert call(place, "verdict", "--nonce", "x", feed=reply).code == 2
 

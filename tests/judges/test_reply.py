@@ -262,7 +262,8 @@ def test_plan(plan):
 
 def test_contract_unknown():
     """A contract nobody wrote is refused, not guessed."""
-    assert problems(GOOD, "poet") == ("contract: 'poet' is unknown; known are planner, reviewer, tester",)
+    known = "code_reviewer, plan_comment, plan_reviewer, planner, reviewer, task_coder, task_planner, tester"
+    assert problems(GOOD, "poet") == (f"contract: 'poet' is unknown; known are {known}",)
 
 
 def test_contract_without_joined_rules(monkeypatch):

@@ -10,6 +10,13 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.planning.words import Area, Line, Review
+from steersman.contracts.task.replies import (
+    CodeReviewerReply,
+    PlanCommentReply,
+    PlanReviewerReply,
+    TaskCoderReply,
+    TaskPlannerReply,
+)
 
 NOT_BLANK = r"\S"  # a line of spaces is not a finding; that it can be seen is judged too
 Text = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NOT_BLANK)]
@@ -61,6 +68,11 @@ REPLIES: dict[str, type[msgspec.Struct]] = {
     "reviewer": ReviewerReply,
     "tester": TesterReply,
     "planner": PlannerReply,
+    "task_planner": TaskPlannerReply,
+    "plan_comment": PlanCommentReply,
+    "plan_reviewer": PlanReviewerReply,
+    "task_coder": TaskCoderReply,
+    "code_reviewer": CodeReviewerReply,
 }
 
 
@@ -71,7 +83,7 @@ def reply_schema(contract: str) -> dict[str, Any]:
     It asks for every field; one that has a default may be left out all the same.
     """
     _, components = msgspec.json.schema_components((REPLIES[contract],))
-    shape = components[REPLIES[contract].__name__]
+    shape = _whole(components[REPLIES[contract].__name__], components)
     asked = {name: {k: v for k, v in f.items() if k != "default"} for name, f in shape["properties"].items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -79,3 +91,16 @@ def reply_schema(contract: str) -> dict[str, Any]:
         "properties": asked,
         "required": list(asked),
     }
+
+
+def _whole(schema: Any, components: dict[str, Any]) -> Any:
+    """The schema with what it refers to in the place of the reference."""
+    match schema:
+        case {"$ref": str(ref)}:
+            return _whole(components[ref.rpartition("/")[2]], components)
+        case dict():
+            return {name: _whole(part, components) for name, part in schema.items()}
+        case list():
+            return [_whole(part, components) for part in schema]
+        case _:
+            return schema

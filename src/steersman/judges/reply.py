@@ -4,8 +4,8 @@
 what was checked is what is returned.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -82,41 +82,89 @@ def _nonce(value: Plain, nonce: str | None) -> tuple[str, ...]:
 
 def _unseen(value: Plain, schema: Plain) -> tuple[str, ...]:
     """Texts that look empty without being so: where the contract asks for words, somebody has to be able to read them."""
-    texts = [
-        (f"{name}[{n}]" if isinstance(value[name], list) else name, text)
-        for name, field in schema["properties"].items()
-        if name in value and NOT_BLANK in (field.get("pattern"), field.get("items", {}).get("pattern"))
-        for n, text in enumerate(value[name] if isinstance(value[name], list) else [value[name]])
-    ]
     return tuple(
         f"{where}: holds nothing that can be seen"
-        for where, text in texts
-        if isinstance(text, str) and text.strip() and not visible(text)
+        for where, text in _worded(value, schema, "")
+        if text.strip() and not visible(text)
     )
+
+
+def _worded(value: Any, schema: Plain, where: str) -> Iterator[tuple[str, str]]:
+    """Every text of which the contract asks that it says something, with its place."""
+    match value:
+        case str() if schema.get("pattern") == NOT_BLANK:
+            yield where, value
+        case list():
+            for n, item in enumerate(value):
+                yield from _worded(item, schema.get("items", {}), f"{where}[{n}]")
+        case dict():
+            for name, field in schema.get("properties", {}).items():
+                if name in value:
+                    yield from _worded(value[name], field, f"{where}.{name}".removeprefix("."))
 
 
 def _nothing(_: Plain) -> tuple[str, ...]:
     return ()
 
 
-def _reviewer(value: Plain) -> tuple[str, ...]:
-    decision, must_fix = value.get("decision"), value.get("must_fix")
-    if not isinstance(must_fix, list):
-        return ()
-    if decision == "approve" and must_fix:
-        return ("decision: approve contradicts a must_fix that is not empty",)
-    if decision == "changes_requested" and not must_fix:
-        return ("decision: changes_requested needs at least one must_fix",)
-    return ()
+class _Rule(NamedTuple):
+    """What one word says of a list beside it: that something is in it, or that nothing is."""
+
+    field: str
+    word: str | bool
+    other: str
+    filled: bool
+
+
+def _rules(*rules: _Rule) -> Callable[[Plain], tuple[str, ...]]:
+    """Which of these rules a reply breaks; a list that is none is told elsewhere."""
+
+    def broken(value: Plain) -> tuple[str, ...]:
+        return tuple(
+            _told(rule)
+            for rule in rules
+            if value.get(rule.field) == rule.word
+            and isinstance(value.get(rule.other), list)
+            and bool(value[rule.other]) != rule.filled
+        )
+
+    return broken
+
+
+def _told(rule: _Rule) -> str:
+    word = "true" if rule.word is True else rule.word
+    if rule.filled:
+        return f"{rule.field}: {word} needs at least one {rule.other}"
+    return f"{rule.field}: {word} contradicts a {rule.other} that is not empty"
 
 
 def _tester(value: Plain) -> tuple[str, ...]:
     return (f"commands: {NO_COMMAND}",) if value.get("commands") == [] else ()
 
 
+_reviewer = _rules(
+    _Rule("decision", "approve", "must_fix", filled=False),
+    _Rule("decision", "changes_requested", "must_fix", filled=True),
+)
 # The rules that join fields, which a JSON Schema cannot say in words an agent can act on.
 _JOINED: dict[str, Callable[[Plain], tuple[str, ...]]] = {
     PLAIN: _reviewer,
     "reviewer": _reviewer,
     "tester": _tester,
+    "plan_comment": _rules(_Rule("ready", word=True, other="concerns", filled=False)),
+    "plan_reviewer": _rules(
+        _Rule("decision", "accept", "blocking_issues", filled=False),
+        _Rule("decision", "needs_changes", "blocking_issues", filled=True),
+        _Rule("decision", "blocked", "blocking_issues", filled=True),
+    ),
+    "task_coder": _rules(
+        _Rule("status", "plan_unclear", "missing", filled=True),
+        _Rule("status", "scope_mismatch", "missing", filled=True),
+    ),
+    "code_reviewer": _rules(
+        _Rule("decision", "approve", "blocking_issues", filled=False),
+        _Rule("decision", "approve", "plan_issues", filled=False),
+        _Rule("decision", "needs_changes", "blocking_issues", filled=True),
+        _Rule("decision", "plan_flawed", "plan_issues", filled=True),
+    ),
 }

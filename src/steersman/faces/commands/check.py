@@ -24,6 +24,16 @@ KNOWN = {
     "artifact": (f"{HERE}:artifact", "May a file of a run have this name?"),
 }
 EXITS = "0 accepted, or with --jsonl every line answered · 2 wrong usage · 4 refused"
+ROLES = (
+    "reviewer",
+    "tester",
+    "planner",
+    "task_planner",
+    "plan_comment",
+    "plan_reviewer",
+    "task_coder",
+    "code_reviewer",
+)  # whose replies have a contract
 _jsonl = click.option(
     "--jsonl",
     is_flag=True,
@@ -114,7 +124,7 @@ def _settings(deck: Deck, sets: tuple[str, ...]) -> Any:
     exits=EXITS,
 )
 @click.argument("file", default="-")
-@click.option("--role", type=click.Choice(["reviewer", "tester"]), help="Judge by the contract of this role.")
+@click.option("--role", type=click.Choice(ROLES), help="Judge by the contract of this role.")
 @click.option("--nonce", default=None, help="What has to come back; without it any nonce will do, or none.")
 @click.option("--schema", default=None, metavar="FILE", help="Judge by a JSON Schema of your own.")
 @_jsonl

@@ -1,0 +1,130 @@
+"""The replies of a task's agents: what they say fits together and can be seen."""
+
+import json
+
+import msgspec
+import pytest
+from task_samples import asked, draft
+
+from steersman.contracts.replies import REPLIES
+from steersman.judges.reply import Parsed, parse_reply
+
+PLAN = msgspec.to_builtins(draft(questions=(asked("which currency?"),)))
+COMMENT = {"nonce": "n", "ready": True, "comment": "fine", "concerns": [], "questions": []}
+ON_PLAN = {"nonce": "n", "decision": "accept", "summary": "read", "blocking_issues": [], "suggestions": []}
+CODE = {"nonce": "n", "status": "done", "summary": "written", "missing": []}
+ON_CODE = {**ON_PLAN, "decision": "approve", "plan_issues": []}
+GOOD = {
+    "task_planner": PLAN,
+    "plan_comment": COMMENT,
+    "plan_reviewer": ON_PLAN,
+    "task_coder": CODE,
+    "code_reviewer": ON_CODE,
+}
+
+
+def parsed(contract, **changed):
+    return parse_reply(json.dumps({**GOOD[contract], **changed}), contract, "n")
+
+
+def problems(contract, **changed):
+    return parsed(contract, **changed).problems
+
+
+@pytest.mark.parametrize("contract", GOOD)
+def test_good(contract):
+    """A reply that fits is the struct of its contract."""
+    found = parsed(contract)
+    assert isinstance(found, Parsed)
+    assert isinstance(found.value, REPLIES[contract])
+
+
+@pytest.mark.parametrize(
+    ("contract", "changed"),
+    [
+        ("plan_comment", {"ready": False, "concerns": ["slow"]}),
+        ("plan_comment", {"ready": False}),
+        ("plan_reviewer", {"decision": "needs_changes", "blocking_issues": ["x"]}),
+        ("plan_reviewer", {"decision": "blocked", "blocking_issues": ["x"]}),
+        ("task_coder", {"status": "plan_unclear", "missing": ["x"]}),
+        ("task_coder", {"status": "scope_mismatch", "missing": ["x"]}),
+        ("code_reviewer", {"decision": "needs_changes", "blocking_issues": ["x"], "plan_issues": ["y"]}),
+        ("code_reviewer", {"decision": "plan_flawed", "plan_issues": ["x"]}),
+    ],
+)
+def test_what_fits_together(contract, changed):
+    """A word and the list that goes with it."""
+    assert isinstance(parsed(contract, **changed), Parsed)
+
+
+@pytest.mark.parametrize(
+    ("contract", "changed", "told"),
+    [
+        ("plan_comment", {"concerns": ["x"]}, "ready: true contradicts a concerns"),
+        ("plan_reviewer", {"blocking_issues": ["x"]}, "decision: accept contradicts a blocking_issues"),
+        (
+            "plan_reviewer",
+            {"decision": "needs_changes"},
+            "decision: needs_changes needs at least one blocking",
+        ),
+        ("plan_reviewer", {"decision": "blocked"}, "decision: blocked needs at least one blocking_issues"),
+        ("task_coder", {"status": "plan_unclear"}, "status: plan_unclear needs at least one missing"),
+        ("task_coder", {"status": "scope_mismatch"}, "status: scope_mismatch needs at least one missing"),
+        ("code_reviewer", {"blocking_issues": ["x"]}, "decision: approve contradicts a blocking_issues"),
+        ("code_reviewer", {"plan_issues": ["x"]}, "decision: approve contradicts a plan_issues"),
+        (
+            "code_reviewer",
+            {"decision": "needs_changes", "plan_issues": ["x"]},
+            "decision: needs_changes needs",
+        ),
+        (
+            "code_reviewer",
+            {"decision": "plan_flawed", "blocking_issues": ["x"]},
+            "decision: plan_flawed needs",
+        ),
+    ],
+)
+def test_contradictions(contract, changed, told):
+    """A word without its list, or against it, is refused and named."""
+    (only,) = problems(contract, **changed)
+    assert only.startswith(told)
+
+
+@pytest.mark.parametrize("contract", GOOD)
+def test_another_shape(contract):
+    """Fields of another type are told as such, and never as a contradiction."""
+    odd = dict.fromkeys(GOOD[contract], 1)
+    found = problems(contract, **odd)
+    assert not any("contradicts" in p or "needs at least" in p for p in found)
+    assert any("is not of type" in p for p in found)
+
+
+def test_inner_texts_can_be_seen():
+    """A text that looks empty is none, also in a question or the name of a file."""
+    unseen = "\u200b"
+    files = [{"path": unseen, "intent": "create", "summary": unseen}]
+    questions = [{"text": "who?", "blocking": True}, {"text": unseen, "blocking": True}, 5]
+    found = problems("task_planner", files=files, questions=questions[:2], steps=[unseen])
+    assert found == (
+        "steps[0]: holds nothing that can be seen",
+        "files[0].path: holds nothing that can be seen",
+        "questions[1].text: holds nothing that can be seen",
+    )
+    assert 'questions[2]: 5 is not of type "object"' in problems("task_planner", questions=questions)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"files": [{"path": "a", "intent": "rename", "summary": ""}]}, "files[0].intent: "),
+        ({"files": [{"path": "a", "intent": "create"}]}, "files[0].summary: is missing"),
+        ({"questions": [{"text": "x?", "blocking": "yes"}]}, "questions[0].blocking: "),
+        (
+            {"questions": [{"text": "x?", "blocking": True, "answer": "no"}]},
+            "questions[0].answer: is not a known",
+        ),
+    ],
+)
+def test_inner_problems_name_their_field(changed, told):
+    """What is wrong inside a list is told with its place."""
+    assert any(p.startswith(told) for p in problems("task_planner", **changed))
