@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,12 +11,20 @@ from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permiss
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Role
 from steersman.contracts.facts import AgentFacts
-from steersman.contracts.replies import ReviewerReply, TesterReply
+from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
+from steersman.contracts.task.replies import (
+    CodeReviewerReply,
+    PlanCommentReply,
+    PlanReviewerReply,
+    TaskCoderReply,
+    TaskPlannerReply,
+)
 from steersman.contracts.workspace import Change, Checkout
 from steersman.errors import ContractError, UnrecordableError
 from steersman.judges.changes import Suspect, gating, instructions, suspects, told
 from steersman.judges.findings import named_finding, unfounded
 from steersman.judges.reply import Parsed, parse_reply
+from steersman.judges.text import clip
 from steersman.runtime.budget import ceiling
 from steersman.runtime.call import Again, Call, Performed
 from steersman.runtime.performers.instructions import as_on_the_base, conventions
@@ -189,6 +198,48 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
                 "commands_ref": put(argv),
                 "plan_ref": put(value.test_plan),
             }
+        case _:
+            return {**_counted(value), "reply": put(_whole(call, value))}
+
+
+def _whole(call: Call, value: msgspec.Struct) -> str:
+    """All that a reply says but its nonce; a text that got longer by what was hidden in it fits its contract again."""
+    schema = reply_schema(call.given("contract"))
+    said = _bounded(msgspec.to_builtins(value), schema, call.payloads.hide)
+    return msgspec.json.encode({k: v for k, v in said.items() if k != "nonce"}).decode()
+
+
+def _bounded(value: Any, schema: dict[str, Any], hide: Callable[[str], str]) -> Any:
+    match value:
+        case str() if "maxLength" in schema:
+            return clip(hide(value), schema["maxLength"])
+        case list() | tuple():
+            return [_bounded(item, schema["items"], hide) for item in value]
+        case dict():
+            return {k: _bounded(item, schema["properties"][k], hide) for k, item in value.items()}
+        case _:
+            return value
+
+
+def _counted(value: Any) -> dict[str, Any]:
+    """What of a task's reply decides: a word, or how many there are."""
+    match value:
+        case TaskPlannerReply():
+            return {
+                "files": len(value.files),
+                "questions": len(value.questions),
+                "blocking": sum(q.blocking for q in value.questions),
+            }
+        case PlanCommentReply():
+            return {
+                "ready": value.ready,
+                "concerns": len(value.concerns),
+                "blocking": sum(q.blocking for q in value.questions),
+            }
+        case PlanReviewerReply() | CodeReviewerReply():
+            return {"decision": value.decision}
+        case TaskCoderReply():
+            return {"status": value.status}
         case _:
             raise ContractError(
                 f"no plain form for {type(value).__name__}: add it to runtime/performers/agent.py"
