@@ -109,7 +109,7 @@ WRONG = [
     ({"rows": r(source=None, on=E.boarded, to=STAY)},                       "row 'x' creates a run and stays nowhere"),
     ({"rows": r(sets={"outcome": "stolen"})},                               "sets outcome to 'stolen', which is not declared in memory"),
     ({"rows": r(sets={"litres": 1})},                                       "sets litres to 1, which is not declared in memory"),
-    ({"rows": r(source=S.moor, on=E.turned, waivable=True)},                "may be waived, but turned is the answer to a gate"),
+    ({"rows": r(source=S.moor, on=E.turned, waivable=otherwise)},                "may be waived, but turned is the answer to a gate"),
     ({"namings": NAMES[:1]},                                                "job ask has no naming"),
     ({"namings": (*NAMES[:1], naming(ASK, (YES, E.landed)))},               "naming of ask does not end with otherwise"),
     ({"namings": (*NAMES[:1], naming(ASK))},                                "naming of ask does not end with otherwise"),
@@ -194,7 +194,7 @@ DECIDES = {
     "an event's version":   _bumped_event,
     "the abort":            lambda: ferry(abort=E.called).digest,
     "the successes":        lambda: ferry(successes=("lost",)).digest,
-    "waivable":             lambda: _changed("leave", waivable=True),
+    "waivable":             lambda: _changed("leave", waivable=otherwise),
 }
 # fmt: on
 

@@ -147,7 +147,9 @@ def test_another_definition_is_another_version():
 
 def test_an_override_is_decided_again():
     """A waived guard is understood when it is replayed."""
-    m = ferry(rows=(*TABLE, row(S.sail, E.called, otherwise, S.dock, None, "row back", "§", waivable=True)))
+    m = ferry(
+        rows=(*TABLE, row(S.sail, E.called, otherwise, S.dock, None, "row back", "§", waivable=otherwise))
+    )
     made = begun(m)
     out = advance(m, made.snapshot, Happened(E.cast_off, E.cast_off.carries(), Origin.PERSON), Meta(20))
     done = overridden(m, out.snapshot, override(m, out.snapshot, "dock", "the tide is out"), Meta(30))

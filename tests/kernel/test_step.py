@@ -311,10 +311,12 @@ def test_work_of_a_guard_with_a_cap():
 
 def waivable():
     """A ferry whose ways out of `sail` and `moor` may be waived, where a table may allow it."""
-    odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=True)
-    rows = [replace(r, waivable=r.label in ("arrive", "leave", "give up")) for r in TABLE]
+    odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=otherwise)
+    rows = [
+        replace(r, waivable=otherwise if r.label in ("arrive", "leave", "give up") else None) for r in TABLE
+    ]
     return ferry(
-        rows=(odd, *rows, row(S.sail, E.given_up, otherwise, S.sunk, None, "sink", "§", waivable=True))
+        rows=(odd, *rows, row(S.sail, E.given_up, otherwise, S.sunk, None, "sink", "§", waivable=otherwise))
     )
 
 
@@ -334,6 +336,17 @@ def test_an_override_is_refused(to, reason, why):
     assert isinstance(told, Refused)
     assert told.why == why
     assert "left" in told.legal
+
+
+def test_an_override_needs_something_to_go_on_with():
+    """What has to be there for a guard to be waived is not waived with it."""
+    rows = tuple(
+        replace(r, waivable=replace(DRY, test=lambda *_: False)) if r.label == "arrive" else r for r in TABLE
+    )
+    m = ferry(rows=rows)
+    told = override(m, sailing(m), "dock", "the tide is out")
+    assert isinstance(told, Refused)
+    assert told.why == f"nothing may be waived before {DRY.sentence}"
 
 
 def test_an_override_waives_one_guard():

@@ -55,7 +55,7 @@ def _row(m: Machine, r: Row) -> dict[str, Any]:
         "cap": _cap(r.cap) if r.cap else None,
         "sets": dict(r.sets),
         "fold": f.version if f else 0,
-        "waivable": r.waivable,
+        "waivable": r.waivable.name if r.waivable is not None else False,
     }
 
 

@@ -263,7 +263,7 @@ class Row(msgspec.Struct, frozen=True, eq=False):
     label: str
     origin: str  # the specification's section, or `extension: why`
     sets: Mapping[str, Any]
-    waivable: bool = False
+    waivable: Guard | None = None  # what has to be there for a person to waive `when`
     setting: tuple[tuple[Any, ...], ...] = ()  # `sets` as ops
 
 
@@ -277,7 +277,7 @@ def row(
     origin: str,
     *,
     sets: Mapping[str, Any] | None = None,
-    waivable: bool = False,
+    waivable: Guard | None = None,
 ) -> Row:
     """from · on · when · to · cap · label · source; `sets` gives memory fields their new values."""
     setting = tuple(("set", name, value) for name, value in (sets or {}).items())

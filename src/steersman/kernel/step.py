@@ -246,7 +246,7 @@ def override(m: Machine, snapshot: Snapshot, to: str, reason: str) -> Taken | Re
         for (s, _), rows in m.lookup.items()
         if s == snapshot.state
         for r in rows
-        if r.waivable and r.to is target
+        if r.waivable is not None and r.to is target
     ]
     why = _not_overridable(m, snapshot, to, reason, target, edges)
     if why:
@@ -273,4 +273,7 @@ def _not_overridable(
         return f"nobody is overridden into {to}: it has to be reached"
     if not edges:
         return f"{to} does not follow {snapshot.state} by an edge that may be waived"
+    needs = edges[0].waivable
+    if needs is not None and not holds(needs, snapshot.context, None, snapshot.counts):
+        return f"nothing may be waived before {needs.sentence}"
     return ""
