@@ -340,10 +340,9 @@ def test_an_override_is_refused(to, reason, why):
 
 def test_an_override_needs_something_to_go_on_with():
     """What has to be there for a guard to be waived is not waived with it."""
-    rows = tuple(
-        replace(r, waivable=replace(DRY, test=lambda *_: False)) if r.label == "arrive" else r for r in TABLE
-    )
-    m = ferry(rows=rows)
+    wet = replace(DRY, name="wet", test=lambda *_: False)
+    odd = row(S.sail, E.rowed, DRY, S.dock, None, "back", "§", sets={"outcome": None}, waivable=wet)
+    m = ferry(rows=(odd, *TABLE))
     told = override(m, sailing(m), "dock", "the tide is out")
     assert isinstance(told, Refused)
     assert told.why == f"nothing may be waived before {DRY.sentence}"
