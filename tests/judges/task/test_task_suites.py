@@ -163,6 +163,14 @@ def test_known_is_said_by_name(result):
     assert not made.overall_pass
 
 
+def test_acknowledged_and_new():
+    """A check that is acknowledged by name and fails only now has failed, beside one whose failure is old."""
+    base = [broken("old"), ran("new")]
+    made = report([broken("old"), broken("new")], ("old", "new"), base=base)
+    assert [s.known for s in made.suites] == [True, False]
+    assert not made.overall_pass
+
+
 def test_runs_of_one_command_are_one_suite():
     """The worst of several runs is told, with its reason."""
     slow = msgspec.structs.replace(ran(verdict="timeout", exit_code=None), reason="600 s")
