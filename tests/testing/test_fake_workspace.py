@@ -3,10 +3,11 @@
 import pytest
 
 from steersman.testing.conformance_workspace import WorkspaceConformance
+from steersman.testing.conformance_workspace_moved import MovedBaseConformance
 from steersman.testing.workspace import FakeWorkspace
 
 
-class TestFakeWorkspace(WorkspaceConformance):
+class TestFakeWorkspace(WorkspaceConformance, MovedBaseConformance):
     """The same suite as git."""
 
     @pytest.fixture

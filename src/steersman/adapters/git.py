@@ -22,7 +22,7 @@ from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.contracts.commands import Argv
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
 from steersman.errors import WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
@@ -80,7 +80,24 @@ class GitWorkspace:
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         ref = f"refs/steersman/{run}/{checked_name('label', label)}"
         parent = self._git.commit_of(base)
-        commit = self._git.commit(self._trees.tree(place), (parent,), _RECORDED)
+        return self._pinned(ref, self._trees.tree(place), parent)
+
+    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
+        """A recorded change of `base` on top of what the branch `target` is now."""
+        ref = f"refs/steersman/{checked_name('run', run)}/{checked_name('label', label)}"
+        tip, old, new = self._courier.tip(target), self._git.commit_of(base), self._git.commit_of(commit)
+        if tip == old:
+            return Rebased(False, tip, self._git.tree_of(tip))
+        tree, names, said = self._courier.merged_trees(old, tip, new)
+        if tree is None and not names:
+            raise WorkspaceError(
+                f"git cannot bring run {run} onto {target}: {said}; put that right and try again"
+            )
+        change = None if tree is None else self._pinned(ref, tree, tip)
+        return Rebased(True, tip, self._git.tree_of(tip), change, tuple(names))
+
+    def _pinned(self, ref: str, tree: str, parent: str) -> Change:
+        commit = self._git.commit(tree, (parent,), _RECORDED)
         change = change_of(self._git, parent, commit)
         self._git.read("update-ref", ref, commit)
         return change
@@ -127,15 +144,18 @@ class GitWorkspace:
         target: str | None,
         message: str,
         body: str = "",
+        *,
+        exact: bool = False,
     ) -> Delivery:
         """Hands a recorded tree over as a branch of its own, into `target`, or as a draft pull request into it."""
         checked_name("run", run)
-        made = self._git.commit(self._git.tree_of(commit), (self._git.commit_of(base),), message)
+        start = self._git.commit_of(base)
+        made = self._git.commit(self._git.tree_of(commit), (start,), message)
         match form, target:
             case "branch", _:
                 return self._courier.branch(run, made)
             case "merge", str():
-                return self._courier.merge(run, made, target, message)
+                return self._courier.merge(run, made, target, message, only_at=start if exact else None)
             case "draft-pr", str():
                 return self._forge.draft(run, made, target, letter(message, body))
             case "merge" | "draft-pr", None:

@@ -4,13 +4,13 @@
 saw it; a checkout with uncommitted changes is never touched; nothing is pushed.
 """
 
-import os
 import tempfile
 from pathlib import Path
 
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import EMAIL
 from steersman.adapters.git_repository import Git
+from steersman.adapters.git_survey import shown
 from steersman.contracts.workspace import Delivery
 from steersman.errors import WorkspaceError
 
@@ -33,12 +33,17 @@ class Courier:
             self._move(ref, made, tip)
         return self._delivery("branch", ref, made)
 
-    def merge(self, run: str, made: str, target: str, message: str) -> Delivery:
-        """Moves `target` forward to `made`, or to a merge of both."""
+    def merge(self, run: str, made: str, target: str, message: str, only_at: str | None = None) -> Delivery:
+        """Moves `target` forward to `made`, or to a merge of both; from nowhere else than `only_at`."""
         ref = f"refs/heads/{target}"
         tip = self.tip(target)
         if self._git.contains(tip, made):
             return self._delivery("merge", ref, self.brought(tip, made))
+        if only_at not in (None, tip):
+            raise WorkspaceError(
+                f"{target} has moved from {only_at} to {tip}: run {run} was verified on what it was; "
+                "verify the change on the new base and deliver that"
+            )
         new = made if self._git.contains(made, tip) else self._merged(run, tip, made, target, message)
         self.forward(target, tip, new)
         return self._delivery("merge", ref, new)
@@ -68,6 +73,12 @@ class Courier:
         else:
             self._checkouts.forward(place, ref, old, new)
 
+    def merged_trees(self, base: str, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
+        """The same for three commits of any history: their trees are merged, in a history made for that alone."""
+        start = self._git.commit(self._git.tree_of(base), (), "base")
+        sides = [self._git.commit(self._git.tree_of(side), (start,), "side") for side in (ours, theirs)]
+        return self.merged_tree(*sides)
+
     def merged_tree(self, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
         """The tree of a merge, or None with the files that conflict; or with what git said."""
         with tempfile.TemporaryDirectory(dir=self._git.folder, prefix=".merge-") as name:
@@ -76,7 +87,7 @@ class Courier:
             self._lay_out_attributes(ours, folder, env)
             flags = ("--write-tree", "-z", "--name-only", "--no-messages")
             answer = self._git.call("merge-tree", *flags, ours, theirs, cwd=folder, env=env)
-        tree, *names = [os.fsdecode(part) for part in answer.out.split(b"\0")[:-1]] or [""]
+        tree, *names = [shown(part) for part in answer.out.split(b"\0")[:-1]] or [""]
         if answer.code == 0:
             return tree, [], ""
         return None, sorted(names) if answer.code == 1 else [], answer.err.strip()[:500]

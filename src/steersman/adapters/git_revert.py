@@ -35,13 +35,11 @@ def _earlier(git: Git, tip: str, made: str) -> str | None:
 
 
 def _undone(git: Git, courier: Courier, run: str, made: str, target: str, tip: str) -> str:
-    """The tree of `tip` without what `made` brought: three trees are merged, in a history made for that alone."""
+    """The tree of `tip` without what `made` brought."""
     before = git.resolve(f"{made}^1")
     if before is None:
         raise WorkspaceError(f"run {run} began the history of {target}: there is nothing to go back to")
-    base = git.commit(git.tree_of(made), (), "with it")
-    ours, theirs = (git.commit(git.tree_of(c), (base,), "side") for c in (tip, before))
-    tree, names, said = courier.merged_tree(ours, theirs)
+    tree, names, said = courier.merged_trees(made, tip, before)
     if tree is None:
         where = f"later commits have changed the same lines of {', '.join(names)}" if names else said
         raise WorkspaceError(

@@ -52,6 +52,16 @@ class Change(msgspec.Struct, frozen=True):
     whole: bool = True  # whether the patch is all of it; the tree always is
 
 
+class Rebased(msgspec.Struct, frozen=True):
+    """Where the branch is that a change goes to, and the change on top of it where that has moved."""
+
+    moved: bool
+    base: str  # the commit that the branch is at
+    base_tree: str
+    change: Change | None = None  # nothing where it did not move or where both changed the same
+    conflicts: tuple[str, ...] = ()  # outside text: the paths that both changed, sorted
+
+
 class Delivery(msgspec.Struct, frozen=True):
     """What was handed over, or taken back."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
 
 
 class Workspace(Protocol):
@@ -30,6 +30,15 @@ class Workspace(Protocol):
         """Records what is in `path` now as a commit pinned under refs/steersman/<run>/ (untracked files included).
 
         UnrecordableError, and nothing recorded, where the tree holds what a commit cannot hold exactly.
+        """
+        ...
+
+    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
+        """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
+
+        What `commit` changed in `base` is changed there, whatever way the branch has gone since; without files where
+        the branch has all of it. Where both changed the same the paths are named and nothing is pinned; the branch
+        itself is only looked at, and a WorkspaceError where it is gone.
         """
         ...
 
@@ -75,10 +84,15 @@ class Workspace(Protocol):
         target: str | None,
         message: str,
         body: str = "",
+        *,
+        exact: bool = False,
     ) -> Delivery:
         """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` (fast-forward or a
         merge commit; refuses with WorkspaceError when it conflicts), `draft-pr` sends that branch to the remote and
-        opens a draft pull request into `target`, with `body`; what fails on the way leaves the branch."""
+        opens a draft pull request into `target`, with `body`; what fails on the way leaves the branch.
+
+        An `exact` merge makes no tree that nobody has looked at: it is refused where `target` is no longer at `base`,
+        unless the change is in it already."""
         ...
 
     def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Text, Touched
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text, Touched
 from steersman.errors import WorkspaceError
 from steersman.kernel.canonical import digest_of
 
@@ -73,10 +73,22 @@ class FakeWorkspace:
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         _checked("label", label)
         with self._lock:
-            return self._captured(place, base)
+            return self._recorded(_scan(place), base)
 
-    def _captured(self, place: Path, base: str) -> Change:
-        old, new = self._files(base), _scan(place)
+    def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
+        _checked("run", run)
+        _checked("label", label)
+        with self._lock:
+            tip = self._there(target)
+            was, ours = self._files(base), self._files(commit)
+            if tip == base:
+                return Rebased(False, tip, self._tree(tip))
+            files, clash = _three_way(was, self._files(tip), ours)
+            change = None if clash else self._recorded(files, tip)
+            return Rebased(True, tip, self._tree(tip), change, tuple(clash))
+
+    def _recorded(self, new: Files, base: str) -> Change:
+        old = self._files(base)
         commit = self._commit(new, (base,), "recorded tree")
         patch = _patch(old, new)
         lines = patch.splitlines()
@@ -131,21 +143,25 @@ class FakeWorkspace:
         target: str | None,
         message: str,
         body: str = "",
+        *,
+        exact: bool = False,
     ) -> Delivery:
         _checked("run", run)
         if form == "draft-pr" and target is not None:
             _write(self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body}))
         with self._lock:
             made = self._commit(self._files(commit), (base,), message)
-            return self._delivered(run, made, base, form, target)
+            return self._delivered(run, made, base, form, target, exact)
 
-    def _delivered(self, run: str, made: str, base: str, form: str, target: str | None) -> Delivery:
+    def _delivered(
+        self, run: str, made: str, base: str, form: str, target: str | None, exact: bool
+    ) -> Delivery:
         match form, target:
             case "branch", _:
                 self._point(f"steersman/{run}", made)
                 return Delivery(form, f"steersman/{run}", made, self._tree(made))
             case "merge", str():
-                return self._merge(run, made, base, target)
+                return self._merge(run, made, base, target, exact)
             case "draft-pr", str():
                 self._point(f"steersman/{run}", made)
                 url = f"https://forge.invalid/pulls/{run}"
@@ -165,9 +181,7 @@ class FakeWorkspace:
             return Delivery("revert", target, new, self._tree(new))
 
     def _reverted(self, run: str, commit: str, target: str, message: str) -> str:
-        tip, mark = self._tip(target), f"reverts {commit}"
-        if tip is None:
-            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
+        tip, mark = self._there(target), f"reverts {commit}"
         history = list(self._history(tip))
         if commit not in history:
             raise WorkspaceError(f"run {run} is not in {target}: merge it there first")
@@ -189,26 +203,21 @@ class FakeWorkspace:
         kept = {n: text for n, text in now.items() if n not in changed}
         return self._commit({**kept, **{n: had[n] for n in changed if n in had}}, (tip,), f"{message}{mark}")
 
-    def _merge(self, run: str, made: str, base: str, target: str) -> Delivery:
-        tip = self._tip(target)
-        if tip is None:
-            raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
+    def _merge(self, run: str, made: str, base: str, target: str, exact: bool) -> Delivery:
+        tip = self._there(target)
         if made in self._history(tip):
             return Delivery("merge", target, self._brought(tip, made), self._tree(self._brought(tip, made)))
+        if exact and tip != base:
+            raise WorkspaceError(f"{target} has moved from {base} to {tip}: verify run {run} on the new base")
         new = made if tip in self._history(made) else self._merged(run, tip, made, base, target)
         self._point(target, new)
         return Delivery("merge", target, new, self._tree(new))
 
     def _merged(self, run: str, tip: str, made: str, base: str, target: str) -> str:
-        was, theirs, ours = self._files(base), self._files(tip), self._files(made)
-        changed = {n for n in was.keys() | ours.keys() if was.get(n) != ours.get(n)}
-        clash = sorted(n for n in changed if was.get(n) != theirs.get(n) != ours.get(n))
+        files, clash = _three_way(self._files(base), self._files(tip), self._files(made))
         if clash:
             raise WorkspaceError(f"{target} conflicts with run {run} in {', '.join(clash)}; merge it by hand")
-        kept = {n: text for n, text in theirs.items() if n not in changed}
-        return self._commit(
-            {**kept, **{n: ours[n] for n in changed if n in ours}}, (tip, made), f"Merge {run}"
-        )
+        return self._commit(files, (tip, made), f"Merge {run}")
 
     def _brought(self, tip: str, made: str) -> str:
         """The commit that brought `made` into a branch: itself, or the merge that has it as its other parent."""
@@ -251,6 +260,13 @@ class FakeWorkspace:
             yield waiting[0]
             waiting += self._read(waiting.pop(0))["parents"]
 
+    def _there(self, branch: str) -> str:
+        """Where a branch is that has to be there."""
+        tip = self._tip(branch)
+        if tip is None:
+            raise WorkspaceError(f"there is no branch {branch!r} here; create it or name another one")
+        return tip
+
     def _tip(self, branch: str) -> str | None:
         if not re.fullmatch(r"[\w-]+(/[\w.-]+)*", branch):
             return None
@@ -259,6 +275,14 @@ class FakeWorkspace:
 
     def _point(self, branch: str, commit: str) -> None:
         _write(self._root / "refs" / branch.replace("/", "+"), commit)
+
+
+def _three_way(was: Files, theirs: Files, ours: Files) -> tuple[Files, list[str]]:
+    """What we changed on top of what they have, file by file; and the files that both changed."""
+    changed = {n for n in was.keys() | ours.keys() if was.get(n) != ours.get(n)}
+    clash = sorted(n for n in changed if was.get(n) != theirs.get(n) != ours.get(n))
+    kept = {n: text for n, text in theirs.items() if n not in changed}
+    return {**kept, **{n: ours[n] for n in changed if n in ours}}, clash
 
 
 def _blob(files: Files, name: str) -> str:
