@@ -27,7 +27,7 @@ NodeId = Annotated[str, Meta(pattern=r"^n_[a-z0-9_]{1,150}$")]
 MOST_NODES = 20_000
 
 
-class Node(Document, frozen=True, kw_only=True):
+class Node(Document, frozen=True, kw_only=True, gc=False):
     """One box of the graph."""
 
     node_id: NodeId
@@ -47,7 +47,7 @@ class Node(Document, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(max_length=2000)] = ""  # why it is excluded, or how an answer changed it
 
 
-class Edge(Document, frozen=True, kw_only=True):
+class Edge(Document, frozen=True, kw_only=True, gc=False):
     """From one node to another."""
 
     edge_id: Annotated[str, Meta(pattern=r"^e_[0-9a-f]{16}$")]

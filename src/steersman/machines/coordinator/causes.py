@@ -17,7 +17,7 @@ from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
 from steersman.machines.coordinator.evidence import citable, unmet
 from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of
-from steersman.machines.coordinator.places import Place, homeless, places
+from steersman.machines.coordinator.places import Place, homeless
 
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
 _GRAVE = ("error", "block")
@@ -41,9 +41,10 @@ class _Draft(NamedTuple):
     scope: Literal["entire_plan", "single_phase", "single_action"] = "single_action"
 
 
-def causes(inputs: Inputs, nodes: dict[str, list[str]], phases: tuple[str, ...]) -> Iterator[AskedQuestion]:
+def causes(
+    inputs: Inputs, found: tuple[Place, ...], nodes: dict[str, list[str]], phases: tuple[str, ...]
+) -> Iterator[AskedQuestion]:
     """Every question that the inputs raise; `nodes` are those of each command, `phases` those of phases."""
-    found = places(inputs)
     yield from map(_asked, _about_commands(inputs, found, nodes))
     yield from map(_asked, _missing_commands(inputs, found))
     yield from map(_asked, _ambiguous_scope(inputs, phases))
@@ -77,11 +78,11 @@ def _emptied(inputs: Inputs, found: tuple[Place, ...]) -> dict[str, tuple[Place,
     """By command: the phases in which nothing is left because rules deny all of it."""
     denied = _denied(inputs)
     empty = [p for p in found if p.commands and all(c.command_id in denied for c in p.commands)]
-    by_command: dict[str, tuple[Place, ...]] = {}
+    by_command: dict[str, list[Place]] = {}
     for place in empty:
         for command in place.commands:
-            by_command[command.command_id] = (*by_command.get(command.command_id, ()), place)
-    return by_command
+            by_command.setdefault(command.command_id, []).append(place)
+    return {id_: tuple(some) for id_, some in by_command.items()}
 
 
 def _unmet_evidence(

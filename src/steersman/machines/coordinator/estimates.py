@@ -7,6 +7,7 @@ from collections import deque
 
 from steersman.contracts.planning.graph import Edge, Estimate, Node
 from steersman.contracts.planning.words import Risk, graver
+from steersman.judges.planning.ways import Ways
 from steersman.judges.text import clip
 from steersman.machines.coordinator.inputs import Inputs
 
@@ -49,10 +50,9 @@ def complexity(inputs: Inputs, nodes: tuple[Node, ...]) -> Estimate:
 
 def longest(weight: dict[str, int], edges: tuple[Edge, ...]) -> tuple[int, tuple[str, ...]]:
     """The heaviest chain and its nodes; what lies on a circle or behind one is not reached. Linear."""
-    after: dict[str, list[str]] = {name: [] for name in weight}
+    ways = Ways(edges)
     waits = dict.fromkeys(weight, 0)
     for edge in edges:
-        after[edge.from_node].append(edge.to_node)
         waits[edge.to_node] += 1
     best = dict(weight)
     came: dict[str, str] = {}
@@ -62,7 +62,7 @@ def longest(weight: dict[str, int], edges: tuple[Edge, ...]) -> tuple[int, tuple
         name = ready.popleft()
         if best[name] > total:
             end, total = name, best[name]
-        for following in after[name]:
+        for following in ways.after(name):
             if best[name] + weight[following] > best[following]:
                 best[following], came[following] = best[name] + weight[following], name
             waits[following] -= 1

@@ -19,8 +19,9 @@ _RULE = re.compile(r"([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?")
 
 
 def citable(inputs: Inputs) -> frozenset[str]:
-    """Every name under which something of the context can be cited."""
-    return frozenset(inputs.bundle.evidence_refs)
+    """Every name under which something of the context can be cited, and every file that the scan has seen."""
+    seen = (f"doc://{evidence.source_file}" for evidence in inputs.bundle.facts.evidence)
+    return frozenset((*inputs.bundle.evidence_refs, *seen))
 
 
 def unmet(inputs: Inputs, refs: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def _leads(inputs: Inputs, ref: str, known: frozenset[str]) -> bool:
     if scheme == "rule" and (found := _RULE.fullmatch(rest)):
         return _registered(inputs, "rule", found[1], found[2], None)
     if scheme == "doc":
-        return any(rest.partition("#")[0] == seen.source_file for seen in inputs.bundle.facts.evidence)
+        return ref.partition("#")[0] in known
     return scheme == _INTENT and rest.partition("/")[0] == inputs.intent.id
 
 

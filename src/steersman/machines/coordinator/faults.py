@@ -57,47 +57,61 @@ def _named(node: Node) -> str:
     return f"{where}/{node.command_ref}" if node.command_ref else where
 
 
+class _Ways(NamedTuple):
+    """The edges of numbered nodes, without a list for each."""
+
+    first: list[int]  # by node: its first edge
+    then: list[int]  # by edge: the next one of the same node
+    ends: list[int]  # by edge: where it leads
+
+    def after(self, node: int) -> Iterator[int]:
+        edge = self.first[node]
+        while edge >= 0:
+            yield self.ends[edge]
+            edge = self.then[edge]
+
+
 def circles(names: tuple[str, ...], edges: tuple[Edge, ...]) -> tuple[tuple[str, ...], ...]:
     """One path for each knot of nodes that reach each other, its shortest circle through the first node; short ones first."""
     number = {name: n for n, name in enumerate(names)}
-    after: list[list[int]] = [[] for _ in names]
-    for edge in edges:
-        after[number[edge.from_node]].append(number[edge.to_node])
-    paths = (_shortest(knot, after) for knot in _knots(after))
+    ways = _Ways([-1] * len(names), [-1] * len(edges), [number[edge.to_node] for edge in edges])
+    for n in range(len(edges) - 1, -1, -1):
+        start = number[edges[n].from_node]
+        ways.then[n], ways.first[start] = ways.first[start], n
+    paths = (_shortest(knot, ways) for knot in _knots(ways))
     return tuple(sorted((tuple(names[n] for n in path) for path in paths if path), key=lambda p: (len(p), p)))
 
 
-def _knots(after: list[list[int]]) -> Iterator[list[int]]:
+def _knots(ways: _Ways) -> Iterator[list[int]]:
     """Strongly connected components, after Tarjan, without recursion: depth is not bounded by Python's."""
-    index = [-1] * len(after)  # in which order a node was come to
-    low = [-1] * len(after)  # the earliest that it leads back to
-    inside = bytearray(len(after))  # whether it is on the stack
+    size = len(ways.first)
+    index = [-1] * size  # in which order a node was come to
+    low = [-1] * size  # the earliest that it leads back to
+    rest = list(ways.first)  # the edge that is followed next
+    inside = bytearray(size)  # whether it is on the stack
     stack: list[int] = []
     met = 0
-    for root in range(len(after)):
-        if index[root] >= 0:
-            continue
-        work = [(root, iter(after[root]))]
-        while work:
-            node, rest = work[-1]
+    for root in range(size):
+        path = [root] if index[root] < 0 else []
+        while path:
+            node, edge = path[-1], rest[path[-1]]
             if index[node] < 0:
                 index[node] = low[node] = met
                 met += 1
                 stack.append(node)
                 inside[node] = True
-            for following in rest:
+            if edge >= 0:
+                rest[node], following = ways.then[edge], ways.ends[edge]
                 if index[following] < 0:
-                    work.append((following, iter(after[following])))
-                    break
-                if inside[following]:
+                    path.append(following)
+                elif inside[following]:
                     low[node] = min(low[node], index[following])
-            else:
-                work.pop()
-                if work:
-                    before = work[-1][0]
-                    low[before] = min(low[before], low[node])
-                if low[node] == index[node]:
-                    yield _taken(stack, inside, node)
+                continue
+            path.pop()
+            if path:
+                low[path[-1]] = min(low[path[-1]], low[node])
+            if low[node] == index[node]:
+                yield _taken(stack, inside, node)
 
 
 def _taken(stack: list[int], inside: bytearray, last: int) -> list[int]:
@@ -109,20 +123,21 @@ def _taken(stack: list[int], inside: bytearray, last: int) -> list[int]:
     return knot
 
 
-def _shortest(knot: list[int], after: list[list[int]]) -> list[int]:
+def _shortest(knot: list[int], ways: _Ways) -> list[int]:
     """The shortest way from the first node of a knot back to itself; empty where there is none."""
-    start, members = min(knot), set(knot)
+    start = min(knot)
+    if len(knot) == 1:
+        return [start, start] if start in ways.after(start) else []
+    members = set(knot)
     came: dict[int, int] = {}
     ready = deque([start])
-    while ready:
+    while start not in came:
         node = ready.popleft()
-        for following in after[node]:
-            if following == start:
-                return [*_way(came, start, node), start]
+        for following in ways.after(node):
             if following in members and following not in came:
                 came[following] = node
                 ready.append(following)
-    return []
+    return [*_way(came, start, came[start]), start]
 
 
 def _way(came: dict[int, int], start: int, end: int) -> list[int]:

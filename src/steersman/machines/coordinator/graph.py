@@ -18,7 +18,7 @@ from steersman.machines.coordinator.choices import NO_CHOICES, Choices, choices
 from steersman.machines.coordinator.estimates import complexity, duration
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.lanes import lanes
-from steersman.machines.coordinator.nodes import Desk, desk
+from steersman.machines.coordinator.nodes import Desk, decided_by, desk
 from steersman.machines.coordinator.places import Place
 from steersman.machines.coordinator.uncertainties import raised
 
@@ -43,16 +43,18 @@ class _Parts(NamedTuple):
 
 def draft(inputs: Inputs) -> ExecutionGraph:
     """The graph before anybody has answered: every uncertainty has a placeholder in it."""
-    parts = _assembled(desk(inputs, NO_CHOICES))
-    for question in raised(inputs, tuple(parts.nodes.values())):
+    d = desk(inputs, NO_CHOICES)
+    parts = _assembled(d)
+    for question in raised(inputs, d.found, tuple(parts.nodes.values())):
         _placeholder(parts, question)
     return _graph(inputs, parts, "draft")
 
 
 def finalize(inputs: Inputs, settled: Settled) -> ExecutionGraph:
     """The graph with what was settled worked in; a question that nothing settles keeps its placeholder."""
-    questions = asked_of(inputs)
-    parts = _assembled(desk(inputs, choices(questions, settled)))
+    d = desk(inputs, NO_CHOICES)
+    questions = _asked(d)
+    parts = _assembled(decided_by(d, choices(questions, settled)))
     answered = {answer.question_id for answer in settled.answers}
     for question in questions:
         if question.question_id not in answered:
@@ -62,7 +64,11 @@ def finalize(inputs: Inputs, settled: Settled) -> ExecutionGraph:
 
 def asked_of(inputs: Inputs) -> tuple[AskedQuestion, ...]:
     """Every question that these inputs raise."""
-    return raised(inputs, _assembled(desk(inputs, NO_CHOICES)).nodes.values())
+    return _asked(desk(inputs, NO_CHOICES))
+
+
+def _asked(undecided: Desk) -> tuple[AskedQuestion, ...]:
+    return raised(undecided.inputs, undecided.found, _assembled(undecided).nodes.values())
 
 
 def chosen_by(inputs: Inputs, settled: Settled) -> Choices:

@@ -49,6 +49,12 @@ def desk(inputs: Inputs, chosen: Choices) -> Desk:
     return Desk(inputs, chosen, found, nowhere, decided, out, citable(inputs), ancestors(found))
 
 
+def decided_by(d: Desk, chosen: Choices) -> Desk:
+    """The same desk for other choices."""
+    nowhere = {command.command_id for command in d.nowhere}
+    return d._replace(chosen=chosen, out=_left_out(d.inputs, chosen, d.decided, nowhere))
+
+
 def _left_out(
     inputs: Inputs, chosen: Choices, decided: dict[str, RuleDecision], nowhere: set[str]
 ) -> dict[str, str]:

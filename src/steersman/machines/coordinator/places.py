@@ -25,11 +25,7 @@ class Place(NamedTuple):
     phase: WorkflowPhase
     before: tuple[Phase, ...]  # selected phases that have to be over
     commands: tuple[PlannedCommand, ...]  # that belong here
-
-    @property
-    def node(self) -> str:
-        """The id of the phase's node."""
-        return node_id("phase", self.workflow.id, self.phase.phase)
+    node: str  # the id of the phase's node
 
     def action(self, command: str) -> str:
         """The id of the node of a command in this phase."""
@@ -49,7 +45,14 @@ def places(inputs: Inputs) -> tuple[Place, ...]:
         chosen.setdefault(workflow.id, set()).add(phase.phase)
     at = _homes(inputs, selected)
     return tuple(
-        Place(w, p, _before(w, p, chosen[w.id]), tuple(at.get((w.id, p.phase), ()))) for w, p in selected
+        Place(
+            workflow,
+            phase,
+            _before(workflow, phase, chosen[workflow.id]),
+            tuple(at.get((workflow.id, phase.phase), ())),
+            node_id("phase", workflow.id, phase.phase),
+        )
+        for workflow, phase in selected
     )
 
 
@@ -101,12 +104,13 @@ def _homes(inputs: Inputs, selected: tuple[Chosen, ...]) -> dict[tuple[str, Phas
     named: dict[tuple[str, Phase], list[Chosen]] = {}
     free: dict[Phase, list[Chosen]] = {}
     made: dict[Phase, list[Chosen]] = {}
-    for workflow, phase in selected:
-        made.setdefault(phase.phase, []).append((workflow, phase))
+    for here in selected:
+        _, phase = here
+        made.setdefault(phase.phase, []).append(here)
         if not phase.commands:
-            free.setdefault(phase.phase, []).append((workflow, phase))
+            free.setdefault(phase.phase, []).append(here)
         for id_ in dict.fromkeys(phase.commands):
-            named.setdefault((id_, phase.phase), []).append((workflow, phase))
+            named.setdefault((id_, phase.phase), []).append(here)
     at: dict[tuple[str, Phase], list[PlannedCommand]] = {}
     for id_, command in sorted({c.command_id: c for c in inputs.intent.planned_commands}.items()):
         spec = inputs.command(id_)

@@ -21,6 +21,7 @@ from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator.causes import causes
 from steersman.machines.coordinator.choices import APPROVING, default_word
 from steersman.machines.coordinator.inputs import Inputs
+from steersman.machines.coordinator.places import Place, places
 
 MOST = 50  # questions of one pack
 
@@ -47,11 +48,11 @@ class Flaws(NamedTuple):
 
 def find(inputs: Inputs, graph: ExecutionGraph) -> tuple[AskedQuestion, ...]:
     """Every uncertainty of a draft, by id; placeholders that are in the graph already change nothing."""
-    return raised(inputs, graph.nodes)
+    return raised(inputs, places(inputs), graph.nodes)
 
 
-def raised(inputs: Inputs, nodes: Iterable[Node]) -> tuple[AskedQuestion, ...]:
-    """The same for the nodes that a graph will have."""
+def raised(inputs: Inputs, found: tuple[Place, ...], nodes: Iterable[Node]) -> tuple[AskedQuestion, ...]:
+    """The same for the nodes that a graph will have; `found` are the places of the inputs."""
     by_command: dict[str, list[str]] = {}
     phases: list[str] = []
     for node in nodes:
@@ -59,7 +60,7 @@ def raised(inputs: Inputs, nodes: Iterable[Node]) -> tuple[AskedQuestion, ...]:
             by_command.setdefault(node.command_ref, []).append(node.node_id)
         if node.node_type == "phase":
             phases.append(node.node_id)
-    return tuple(sorted(causes(inputs, by_command, tuple(phases)), key=lambda q: q.question_id))
+    return tuple(sorted(causes(inputs, found, by_command, tuple(phases)), key=lambda q: q.question_id))
 
 
 def askable(

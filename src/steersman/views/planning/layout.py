@@ -6,7 +6,10 @@
 from collections import deque
 from typing import NamedTuple
 
+import msgspec
+
 from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.judges.planning.ways import Ways
 
 WIDTH, HEIGHT = 220, 48  # of a box
 GAP_X, GAP_Y = 24, 40
@@ -14,7 +17,7 @@ HEAD = 36  # of a band
 MARGIN = 20
 
 
-class Spot(NamedTuple):
+class Spot(msgspec.Struct, frozen=True, gc=False):
     """The upper left corner of a box."""
 
     x: int
@@ -64,16 +67,15 @@ def layout(graph: ExecutionGraph) -> Layout:
 
 def ranks(graph: ExecutionGraph) -> dict[str, int]:
     """By node: the number of steps of the longest way to it; on a circle, and behind one, as far as it was come."""
-    after: dict[str, list[str]] = {node.node_id: [] for node in graph.nodes}
-    waits = dict.fromkeys(after, 0)
+    ways = Ways(graph.edges)
+    waits = dict.fromkeys((node.node_id for node in graph.nodes), 0)
     for edge in graph.edges:
-        after[edge.from_node].append(edge.to_node)
         waits[edge.to_node] += 1
-    rank = dict.fromkeys(after, 0)
+    rank = dict.fromkeys(waits, 0)
     ready = deque(name for name, n in waits.items() if n == 0)
     while ready:
         name = ready.popleft()
-        for following in after[name]:
+        for following in ways.after(name):
             rank[following] = max(rank[following], rank[name] + 1)
             waits[following] -= 1
             if waits[following] == 0:

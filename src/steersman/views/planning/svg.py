@@ -3,8 +3,6 @@
 **Invariant:** text is escaped, and there is no script, link, style sheet or reference to anything outside.
 """
 
-from collections.abc import Iterator
-
 from steersman.contracts.planning.graph import Edge, ExecutionGraph, Node
 from steersman.judges.text import clip, one_line
 from steersman.views.planning.layout import HEAD, HEIGHT, MARGIN, WIDTH, Band, Layout, Spot, layout
@@ -37,7 +35,7 @@ def svg(graph: ExecutionGraph) -> str:
         ),
         *(_band(band, where) for band in where.bands),
         *(_line(edge, where.spots) for edge in graph.edges),
-        *(line for node in graph.nodes for line in _box(node, where.spots[node.node_id])),
+        *(_box(node, where.spots[node.node_id]) for node in graph.nodes),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
@@ -62,16 +60,16 @@ def _line(edge: Edge, spots: dict[str, Spot]) -> str:
     )
 
 
-def _box(node: Node, spot: Spot) -> Iterator[str]:
+def _box(node: Node, spot: Spot) -> str:
     faint = ' opacity="0.5"' if node.status == "excluded" else ""
     under = " · ".join(filter(None, (node.node_type.replace("_", " "), node.risk_level, _state(node))))
-    yield f"<g{faint}><title>{_text(f'{node.label}: {node.description}', 400)}</title>"
-    yield (
+    return (
+        f"<g{faint}><title>{_text(f'{node.label}: {node.description}', 400)}</title>\n"
         f'<rect x="{spot.x}" y="{spot.y}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
-        f'fill="{_FILLS[node.node_type]}" stroke="#475569"/>'
+        f'fill="{_FILLS[node.node_type]}" stroke="#475569"/>\n'
+        f'<text x="{spot.x + 8}" y="{spot.y + 20}">{_text(node.label, LONGEST)}</text>\n'
+        f'<text x="{spot.x + 8}" y="{spot.y + 38}" fill="#64748b">{_text(under, LONGEST)}</text></g>'
     )
-    yield f'<text x="{spot.x + 8}" y="{spot.y + 20}">{_text(node.label, LONGEST)}</text>'
-    yield f'<text x="{spot.x + 8}" y="{spot.y + 38}" fill="#64748b">{_text(under, LONGEST)}</text></g>'
 
 
 def _state(node: Node) -> str:
