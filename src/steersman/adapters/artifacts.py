@@ -38,7 +38,7 @@ class FolderArtifacts:
         return str(self._root / run)
 
     def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:
-        *folders, last = _parts(run, name)
+        *folders, last = _fit(run, name)
         try:
             with contextlib.suppress(FileExistsError):
                 self._root.mkdir(parents=True)
@@ -54,14 +54,14 @@ class FolderArtifacts:
             raise self._refused("write", run, name, str(error.strerror)) from error
 
     def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
-        *folders, last = _parts(run, name)
+        *folders, last = _inside(run, name)
         with _opened(self._root, folders) as fds:
             return fds if isinstance(fds, Found) else _file(last, fds[-1], most)
 
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
         from steersman.judges.artifact_names import DEEPEST
 
-        parts = _parts(run, folder) if folder else (_run(run),)
+        parts = _inside(run, folder) if folder else (_run(run),)
         with _opened(self._root, parts) as fds:
             if isinstance(fds, Found):
                 return () if fds.kind == "missing" else ("",)
@@ -74,7 +74,7 @@ class FolderArtifacts:
                 return ("",)
 
     def remove(self, run: str, name: str) -> None:
-        *folders, last = _parts(run, name)
+        *folders, last = _inside(run, name)
         with _opened(self._root, folders) as fds:
             if isinstance(fds, Found):
                 if fds.kind in {"link", "unreadable"}:
@@ -104,7 +104,8 @@ class FolderArtifacts:
                     os.unlink(name, dir_fd=top)
 
 
-def _parts(run: str, name: str) -> tuple[str, ...]:
+def _fit(run: str, name: str) -> tuple[str, ...]:
+    """The parts of a name that a file of ours may have."""
     from steersman.judges.artifact_names import (
         name_problem,
     )  # its tables are long, and most commands open nothing
@@ -112,6 +113,23 @@ def _parts(run: str, name: str) -> tuple[str, ...]:
     if (trouble := name_problem(name)) is not None:
         raise WorkspaceError(f"{clip(repr(name), 200)} is no artifact name: it {trouble}")
     return (_run(run), *name.split("/"))
+
+
+def _inside(run: str, name: str) -> tuple[str, ...]:
+    """The parts of a name that anything in a run's folder may have, as `names` tells it."""
+    from steersman.judges.artifact_names import DEEPEST
+
+    parts = name.removesuffix("/").split("/")
+    if len(parts) > DEEPEST or not all(map(_is_one, parts)):
+        raise WorkspaceError(f"{clip(repr(name), 200)} is no name of anything in a run's folder")
+    return (_run(run), *parts)
+
+
+def _is_one(part: str) -> bool:
+    try:
+        return part not in {"", ".", ".."} and b"\0" not in os.fsencode(part)
+    except UnicodeEncodeError:
+        return False
 
 
 def _run(run: str) -> str:

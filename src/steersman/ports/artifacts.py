@@ -8,7 +8,8 @@ from steersman.judges.task.found import Found
 class Artifacts(Protocol):
     """The files below a run's own directory; no link is ever followed, at no place of a name.
 
-    A name fits `judges.artifact_names.name_problem`, whoever gives it; any other is a WorkspaceError.
+    What is written has a name that fits `judges.artifact_names.name_problem`, whoever gives it. Read and removed can be
+    whatever `names` tells. A name that could lead elsewhere (`..`, `/x`, a NUL) is a WorkspaceError for every method.
     """
 
     def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:
@@ -26,9 +27,9 @@ class Artifacts(Protocol):
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
         """Everything below a folder ("" is the run's own) that is no folder, by its name from there, sorted.
 
-        Outside text: links, pipes and devices are among them, and names that no artifact can have. A folder that
-        cannot be looked into has a slash at its end; "" alone says that `folder` itself is none or cannot be looked
-        into. One name more than `most` says that there are more still.
+        Outside text: links, pipes and devices are among them, and names that no artifact can have; bytes that are no
+        text are written out. A folder that cannot be looked into has a slash at its end; "" alone says that `folder`
+        itself is none or cannot be looked into. One name more than `most` says that there are more still.
         """
         ...
 

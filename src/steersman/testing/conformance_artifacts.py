@@ -36,10 +36,13 @@ COPIES = (
     "x" * 200,
     ".1-2.part",
 )
-NO_NAMES = (
-    "", "/", "/etc/passwd", "..", ".", "../x", "code/../x", "code//x", "code/", "code/./x", ".git", ".git/config", ".hidden",
-    "a\0b", "code/files/a\0b", "code/files/.git", "code/files/.git/config", "code/files/../../x", "code/files/.steersman/x",
-    "code/files/a\nb", "code/files/a\\b", "code/files/-rf", "a b", "a\ud800", "x" * 201, "/".join(["d"] * 17),
+ELSEWHERE = (
+    "", "/", "//", "/etc/passwd", "..", ".", "../x", "code/..", "code/../x", "code//x", "code/./x", "code//", "a\0b",
+    "code/files/a\0b", "code/files/../../x", "a\ud800", "/".join(["d"] * 17),
+)  # fmt: skip
+UNFIT = (
+    ".git", ".git/config", ".hidden", "a b", "code/", "code/files/.git", "code/files/.git/config", "code/files/.steersman/x",
+    "code/files/a\nb", "code/files/a\\b", "code/files/-rf", "x" * 201,
 )  # fmt: skip
 NO_RUNS = ("", ".", "..", "a/b", "/etc", ".git", "a\0b", "../x", "a b")
 
@@ -81,10 +84,18 @@ class ArtifactsConformance:
         artifacts.remove(RUN, f"code/files/{copy}")
         assert artifacts.names(RUN, "") == ()
 
-    @pytest.mark.parametrize("name", NO_NAMES, ids=lambda name: repr(name[:20]))
-    def test_no_other_name_is_taken(self, artifacts: Artifacts, name: str) -> None:
-        """One that leaves its folder, means something else or is nobody's is refused, whatever is asked."""
+    @pytest.mark.parametrize("name", ELSEWHERE, ids=lambda name: repr(name[:20]))
+    def test_a_name_that_leads_elsewhere_is_refused(self, artifacts: Artifacts, name: str) -> None:
+        """Whatever is asked."""
         self.refuses(artifacts, RUN, name)
+
+    @pytest.mark.parametrize("name", UNFIT, ids=lambda name: repr(name[:20]))
+    def test_a_name_that_no_artifact_has_is_not_written(self, artifacts: Artifacts, name: str) -> None:
+        """One that is somebody else's, or not the same on every disk, is refused; nothing is there to be read."""
+        with pytest.raises(WorkspaceError, match="is no artifact name"):
+            artifacts.write(RUN, name, b"x")
+        assert artifacts.read(RUN, name).kind == "missing"
+        assert artifacts.names(RUN, "") == ()
 
     @pytest.mark.parametrize("run", NO_RUNS, ids=repr)
     def test_no_other_run_is_taken(self, artifacts: Artifacts, run: str) -> None:
@@ -181,6 +192,32 @@ class ArtifactsConformance:
         for name, what in strangers.items():
             plant(f"code/files/{name}", what)
         assert artifacts.names(RUN, "code/files") == ("l", "locked/", "ours", "p", "u")
+
+    def test_whatever_is_listed_can_be_read_and_removed(self, artifacts: Artifacts, plant: Plant) -> None:
+        """Also under a name that no artifact has; of a folder that cannot be looked into it is said that it is one."""
+        strangers: dict[str, Stranger] = {
+            "-rf": "link",
+            "a\nb": "pipe",
+            ".git/config": "unreadable",
+            "no/": "locked",
+        }
+        for name, what in strangers.items():
+            plant(f"code/files/{name.removesuffix('/')}", what)
+        assert artifacts.names(RUN, "code/files") == tuple(sorted(strangers))
+        for name, kind in (("-rf", "link"), ("a\nb", "other"), (".git/config", "unreadable")):
+            assert artifacts.read(RUN, f"code/files/{name}").kind == kind
+            artifacts.remove(RUN, f"code/files/{name}")
+        assert artifacts.names(RUN, "code/files") == ("no/",)
+        assert artifacts.read(RUN, "code/files/no/").kind == "unreadable"
+        with pytest.raises(WorkspaceError, match="no is a folder; put that right"):
+            artifacts.remove(RUN, "code/files/no/")
+        assert artifacts.names(RUN, "code/files/no/") == ("",)
+
+    def test_what_a_folder_is_replaced_by_can_be_read(self, artifacts: Artifacts, plant: Plant) -> None:
+        """The name that says so leads to what it is now."""
+        plant("code", "link")
+        (name,) = artifacts.names(RUN, "code")
+        assert artifacts.read(RUN, f"code/{name}").kind == "link"
 
     @pytest.mark.parametrize("what", ["link", "pipe", "unreadable"])
     def test_a_stranger_is_replaced_or_removed(

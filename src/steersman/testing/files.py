@@ -8,7 +8,7 @@ from typing import Literal
 
 from steersman.contracts.commands import Argv, Command, CommandResult
 from steersman.errors import WorkspaceError
-from steersman.judges.artifact_names import name_problem
+from steersman.judges.artifact_names import DEEPEST, name_problem
 from steersman.judges.task.found import Found
 
 Kind = Literal["file", "missing", "link", "other", "unreadable", "too_long"]
@@ -40,6 +40,8 @@ class MemoryArtifacts:
         self._planted[run, name] = what
 
     def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:  # noqa: ARG002  nothing is lost here
+        if (trouble := name_problem(name)) is not None:
+            raise WorkspaceError(f"{name!r} is no artifact name: it {trouble}")
         blocked = self._blocked(run, name)
         if blocked is not None and blocked.kind != "missing":
             raise self._refused("write", run, name, blocked.detail)
@@ -49,6 +51,7 @@ class MemoryArtifacts:
         self.files[run, name] = data
 
     def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
+        name = name.removesuffix("/")
         blocked = self._blocked(run, name)
         if blocked is not None or self._is(run, name) != "file":
             return blocked or _found(name, self._is(run, name))
@@ -56,7 +59,7 @@ class MemoryArtifacts:
         return Found("file", data) if len(data) <= most else _found(name, "too_long")
 
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
-        start = f"{folder}/" if folder else ""
+        start = f"{folder.removesuffix('/')}/" if folder else ""
         blocked = self._blocked(run, f"{start}x")
         if blocked is not None:
             return () if blocked.kind == "missing" else ("",)
@@ -68,6 +71,7 @@ class MemoryArtifacts:
         return tuple(sorted(name.removeprefix(start) for name in listed)[: most + 1])
 
     def remove(self, run: str, name: str) -> None:
+        name = name.removesuffix("/")
         blocked = self._blocked(run, name)
         if blocked is not None and blocked.kind in {"link", "unreadable"}:
             raise self._refused("remove", run, name, blocked.detail)
@@ -92,9 +96,11 @@ class MemoryArtifacts:
 
     def _blocked(self, run: str, name: str) -> Found | None:
         """What is found in the place of the first folder on the way that is none."""
-        if (trouble := name_problem(name) or name_problem(run)) is not None or "/" in run:
-            raise WorkspaceError(f"{name!r} is no artifact name of {run!r}: it {trouble}")
         parts = name.split("/")
+        if name_problem(run) is not None or "/" in run:
+            raise WorkspaceError(f"{run!r} is no run")
+        if {"", ".", ".."} & set(parts) or len(parts) > DEEPEST or not _encodes(name):
+            raise WorkspaceError(f"{name!r} is no name of anything in a run's folder")
         for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
             if (what := self._is(run, above)) != "folder":
                 return _found(above, what)
@@ -102,6 +108,10 @@ class MemoryArtifacts:
 
     def _refused(self, verb: str, run: str, name: str, why: str) -> WorkspaceError:
         return WorkspaceError(f"cannot {verb} {self.folder(run)}/{name}: {why}; put that right and try again")
+
+
+def _encodes(name: str) -> bool:
+    return "\0" not in name and not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def _found(name: str, what: str) -> Found:
