@@ -1,15 +1,28 @@
 """What every suite stands on: the interpreter that runs the tests is also the `python3` that checks find.
 
 A version manager's stand-in for `python3` starts some thirty shells per call; that would be half of the suite's time.
+So would the imports of every command, which a slipway has made already; STEERSMAN_TEST_STARTS=1 starts each one afresh.
 """
 
 import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+from launch import Launcher
+from voyage import Project
 
 # How long an example takes says something about the machine, nothing about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}"
+
+LAUNCHER = Launcher()
+if not os.environ.get("STEERSMAN_TEST_STARTS"):
+    Project.launch = staticmethod(LAUNCHER.launch)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """No process of the suite outlives it."""
+    LAUNCHER.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from launch import Order
 from voyage import STEERSMAN, Project, config, crew, story
 
 TALKERS = """
@@ -55,10 +56,9 @@ def talk(project: Project):
 
 def typed(project: Project, *lines: str, words=("chat",), **env: str) -> subprocess.CompletedProcess[str]:
     """A sitting whose lines come from a pipe."""
-    return subprocess.run(
-        [*STEERSMAN, *words], cwd=project.repo, env={**project.env, **env}, input="\n".join(lines) + "\n",
-        capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,
-    )  # fmt: skip
+    feed = "".join(f"{line}\n" for line in lines or ("",)).encode()
+    done = project.launch(Order(words, project.repo, {**project.env, **env}, feed))
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def the_thread(project: Project) -> str:

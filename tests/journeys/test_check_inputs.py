@@ -10,8 +10,9 @@ import time
 import tracemalloc
 
 import pytest
+from launch import STAYS, Order
 from vectors import Vector, expanded, line, vectors
-from voyage import STEERSMAN
+from voyage import STEERSMAN, Project
 
 from steersman.contracts.replies import REPLIES
 from steersman.faces import jsonl
@@ -63,12 +64,13 @@ class Said:
 
 
 def call(place, *words, feed=b"", **env):
-    home = {**os.environ, "XDG_STATE_HOME": str(place.parent / "state"), **env}
-    return Said(
-        subprocess.run(
-            [*STEERSMAN, "check", *words], cwd=place, env=home, input=feed, capture_output=True, check=False, timeout=60
-        )
-    )  # fmt: skip
+    home = {
+        **STAYS,
+        "PATH": os.environ["PATH"],
+        "HOME": str(place.parent),
+        "XDG_STATE_HOME": str(place.parent / "state"),
+    }
+    return Said(Project.launch(Order(("check", *words), place, home | env, feed)))
 
 
 def judged(place, kind, inputs, *words):

@@ -1,34 +1,15 @@
 """A store that can be opened and does not hold what it should: exit 5 with the next step, and the other runs go on."""
 
-import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 import pytest
+from launch import Order
 from voyage import Project, story
 
-# Every command in one process: most of a command's time is the start of Python.
-SPEAK = """
-import io, json, sys
-from steersman.bootstrap import main
-
-told = []
-for words in json.load(sys.stdin):
-    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    try:
-        code = main(words)
-    except SystemExit as left:
-        code = left.code
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    told.append([code, *(s.buffer.getvalue().decode() for s in (sys.stdout, sys.stderr))])
-sys.__stdout__.write(json.dumps(told))
-"""
 LISTING = ("", "runs", "gates")
 OF_A_RUN = ("show", "why", "report", "audit verify", "audit replay", "audit export", "resume", "abort")
 
@@ -71,16 +52,10 @@ class Fleet(NamedTuple):
 
     def speak(self, *commands: str) -> dict[str, tuple[int, str, str]]:
         """What each command says, one after the other."""
-        done = subprocess.run(
-            [sys.executable, "-c", SPEAK],
-            input=json.dumps([c.split() for c in commands]).encode(),
-            cwd=self.project.repo,
-            env=self.project.env,
-            capture_output=True,
-            check=True,
-            timeout=300,
-        )
-        said = {c: tuple(told) for c, told in zip(commands, json.loads(done.stdout), strict=True)}
+        said = {}
+        for command in commands:
+            done = self.project.launch(Order(command.split(), self.project.repo, self.project.env))
+            said[command] = (done.returncode, done.stdout.decode(), done.stderr.decode())
         for command, (code, _, err) in said.items():
             assert code != 70, (command, err)
             assert "Traceback" not in err, (command, err)

@@ -15,7 +15,7 @@ UNITTEST = 'import sys\nimport unittest\n\nsys.path.insert(0, ".")\nfrom calc im
 
 def test_the_demo_ends_approved_tested_and_verified(project: Project) -> None:
     """`demo` needs nothing, leaves its repository, and its own words lead to a run that holds what they say."""
-    said = project.call("demo", "--json", TMPDIR=str(project.place))
+    said = project.call("demo", "--json", fresh=True, TMPDIR=str(project.place))
     assert said.code == 0, said
     told = said.json()
     assert (told["outcome"], told["verified"], told["anchored"]) == ("approved", True, True)
@@ -52,7 +52,7 @@ def test_init_finds_proves_and_writes(project: Project) -> None:
     """The project's own checks are found, run, and written so that the file reads back; never over an old file."""
     (project.repo / "tests").mkdir()
     (project.repo / "tests" / "test_calc.py").write_text(UNITTEST)
-    said = project.call("init", "--script", "crew.yaml", "--json")
+    said = project.call("init", "--script", "crew.yaml", "--json", fresh=True)
     assert said.code == 0, said
     (check,) = said.json()["checks"].values()
     assert (check["verdict"], check["tests"]) == ("passed", 1)
@@ -95,7 +95,7 @@ def test_init_leaves_out_what_cannot_run(project: Project) -> None:
 
 def test_doctor_names_each_fix(project: Project) -> None:
     """Without a configuration it says how to get one; with all in place it is content."""
-    bare = project.call("doctor")
+    bare = project.call("doctor", fresh=True)
     assert bare.code == 1
     assert "steersman init" in bare.out
     project.run(story(mode="proposal"))

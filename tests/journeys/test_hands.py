@@ -26,6 +26,7 @@ def working(project: Project) -> Iterator[tuple[Project, subprocess.Popen[bytes]
     driver = project.start("run", "Fix add", "--mode", "implementation")
     try:
         _until(project, "review", driver)
+        assert len(_agents_until(project, 1)) == 1
         yield project, driver, project.only()
     finally:
         driver.terminate()  # a clean stop takes its agents with it
@@ -49,10 +50,10 @@ def _entries_until(project: Project, run: str, kind: str, seconds: float = 30.0)
         time.sleep(0.05)
 
 
-def _agents_until(project: Project, *, some: bool) -> list[int]:
-    """The same after at most ten seconds in which there are some, or none any more."""
+def _agents_until(project: Project, *numbers: int) -> list[int]:
+    """The same when there are so many, or after ten seconds; one that is being started is two for a moment."""
     deadline = time.monotonic() + 10
-    while bool(_agents(project)) != some and time.monotonic() < deadline:
+    while len(_agents(project)) not in numbers and time.monotonic() < deadline:
         time.sleep(0.05)
     return _agents(project)
 
@@ -146,10 +147,9 @@ def test_one_driver_per_run(working: tuple[Project, subprocess.Popen[bytes], str
 def test_a_killed_driver_is_replaced(working: tuple[Project, subprocess.Popen[bytes], str]) -> None:
     """After kill -9 what the dead driver had started is stopped without anyone asking, and the run can go on."""
     project, driver, run = working
-    assert len(_agents_until(project, some=True)) == 1
     driver.kill()
     driver.communicate(timeout=10)
-    assert _agents_until(project, some=False) == []
+    assert _agents_until(project, 0) == []
     assert "can go on" in project.call().out
     _hurry(project)
     done = project.call("resume", run)
@@ -248,7 +248,7 @@ def test_an_owner_that_wakes_up_leaves_its_successor_alone(project: Project) -> 
     try:
         _until(project, "test", old)
         run = project.only()
-        assert _agents_until(project, some=True)
+        assert _agents_until(project, *range(1, 9))
         old.send_signal(signal.SIGSTOP)
         new = project.start("resume", run, "--take-over", "--json")
         _entries_until(project, run, "claimed")

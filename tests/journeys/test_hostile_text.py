@@ -7,11 +7,11 @@ import io
 import json
 import os
 import re
-import subprocess
 
 import pytest
+from launch import Order
 from rich.console import Console
-from voyage import APPROVE, CHANGES, RIGHT, STEERSMAN, WRONG, Project, config, story
+from voyage import APPROVE, CHANGES, RIGHT, WRONG, Project, config, story
 
 from steersman.faces.deck import Deck
 from steersman.faces.pane import Pane
@@ -97,15 +97,8 @@ ENCODINGS = [
 
 
 def call(project: Project, *words: str, **env: str) -> tuple[int, bytes, bytes]:
-    done = subprocess.run(
-        [*STEERSMAN, *words],
-        cwd=project.repo,
-        env={**project.env, "STEERSMAN_PERSON": PERSON, **env},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=90,
-    )
+    order = Order(words, project.repo, {**project.env, "STEERSMAN_PERSON": PERSON, **env}, timeout=90)
+    done = project.launch(order)
     return done.returncode, done.stdout, done.stderr
 
 

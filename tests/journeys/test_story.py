@@ -1,10 +1,10 @@
 """Whole stories through the installed command: a proposal, a person's word, rounds, checks, delivery, and after."""
 
 import json
-import subprocess
 
 import pytest
-from voyage import APPROVE, CHANGES, RIGHT, STEERSMAN, Project, changed, crew, story
+from launch import Order
+from voyage import APPROVE, CHANGES, RIGHT, Project, changed, crew, story
 
 TWO_ROUNDS = crew(
     coder=[
@@ -228,9 +228,7 @@ def test_from_elsewhere_with_project(project: Project) -> None:
     """--project works before and after the command, and what is printed can be typed from there."""
     run = project.run(story(mode="proposal")).json()["run"]
     for words in (["--project", str(project.repo), "why", run], ["why", run, "--project", str(project.repo)]):
-        said = subprocess.run(
-            [*STEERSMAN, *words], cwd="/", env=project.env, capture_output=True, check=False
-        )
+        said = project.launch(Order(words, "/", project.env))
         assert said.returncode == 0
         assert f"steersman --project {project.repo} approve {run}" in said.stdout.decode()
 
@@ -292,10 +290,7 @@ def test_nobody_to_ask_is_told_to_programs_in_json(project: Project) -> None:
     assert f"steersman audit prune {run} --yes" in said.json()["error"]
     assert "cannot be had back" in said.err
     for answer, code in ((b"n\n", 2), (b"y\n", 0)):
-        done = subprocess.run(
-            [*STEERSMAN, "audit", "prune", run, "--json"],
-            cwd=project.repo, env=project.env, input=answer, capture_output=True, check=False, timeout=60,
-        )  # fmt: skip
+        done = project.launch(Order(("audit", "prune", run, "--json"), project.repo, project.env, answer))
         assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (code, code), done
 
 

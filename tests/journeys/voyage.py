@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-STEERSMAN = (sys.executable, "-m", "steersman")
+from launch import PYTHON, STAYS, Launch, Order, started
+
+STEERSMAN = (PYTHON, "-m", "steersman")
 WRONG = "def add(a, b):\n    return a - b\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 TESTS = """import unittest
@@ -81,6 +82,8 @@ def changed(of: dict[str, Any], *path: Any, to: Any) -> dict[str, Any]:
 class Project:
     """One repository with its own state directory."""
 
+    launch: Launch = staticmethod(started)  # the suite puts its slipway in place
+
     def __init__(self, place: Path, template: Path) -> None:
         self.place, self.repo = place, place / "repo"
         shutil.copytree(template, self.repo)
@@ -89,8 +92,7 @@ class Project:
             "HOME": str(place),
             "XDG_STATE_HOME": str(place / "state"),
             "STEERSMAN_PERSON": "ann",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "LANG": "C.UTF-8",
+            **STAYS,
         }
 
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,17 +119,10 @@ class Project:
 
     # ── the command ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def call(self, *words: str, timeout: float = 60, **env: str) -> "Said":
-        """Runs one command to its end."""
-        done = subprocess.run(
-            [*STEERSMAN, *words],
-            cwd=self.repo,
-            env={**self.env, **env},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=timeout,
-        )
+    def call(self, *words: str, timeout: float = 60, fresh: bool = False, **env: str) -> "Said":
+        """Runs one command to its end; `fresh`: the start itself is part of the story."""
+        order = Order(words, self.repo, {**self.env, **env}, timeout=timeout)
+        done = (started if fresh else self.launch)(order)
         return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[bytes]:

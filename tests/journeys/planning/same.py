@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from launch import Order
 from plans import Plans
 from voyage import Project
 
@@ -58,6 +59,8 @@ def planned(project: Project, intent: str, out: str, *, ahead: int = 0, **env: s
 
 
 def _at(project: Project, ahead: int, *words: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
+    if not ahead:
+        return project.launch(Order(words, project.repo, {**project.env, **env}, timeout=120))
     return subprocess.run(
         [sys.executable, "-c", LATER, str(ahead), *words],
         cwd=project.repo, env={**project.env, **env}, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120,

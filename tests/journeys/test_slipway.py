@@ -1,0 +1,148 @@
+"""A command from the slipway is the command from a fresh start, as far as anybody can tell."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from launch import POSSIBLE, STAYS, Launcher, Order, started
+from voyage import Project, story
+
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.skipif(not POSSIBLE, reason="every start is a fresh one on this system")
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    """A slipway for the probe."""
+    made = Launcher("probe")
+    yield made
+    made.close()
+
+
+def order(*words: str, feed: bytes | None = None, timeout: float = 60, **env: str) -> Order:
+    home = {**STAYS, "PATH": os.environ["PATH"], "HOME": "/nowhere"}
+    return Order(words, HERE, home | env, feed, timeout, "probe")
+
+
+@pytest.mark.parametrize("feed", [None, b"", b"word"], ids=str)
+def test_nothing_tells_it_from_a_fresh_start(launcher: Launcher, feed: bytes | None) -> None:
+    """Words, paths, environment, streams, descriptors, signals, limits: what a process can know of itself is the same."""
+    ours, fresh = (json.loads(run(order("facts", feed=feed)).stdout) for run in (launcher.launch, started))
+    assert ours.keys() == fresh.keys()
+    assert {name: ours[name] for name in ours if ours[name] != fresh[name]} == {}
+
+
+ENDS = ("exit 0", "exit 3", "exit 255", "say word", "signal SIGTERM", "signal SIGINT", "signal SIGKILL", "thread", "at exit", "much", "hard", "read")  # fmt: skip
+
+
+@pytest.mark.parametrize("words", ENDS)
+def test_it_ends_as_a_fresh_start_does(launcher: Launcher, words: str) -> None:
+    """The same exit code or signal, the same words, whatever is said late or at length."""
+    asked = order(*words.split(maxsplit=1), feed=b"x" * 300_000)
+    ours, fresh = launcher.launch(asked), started(asked)
+    if words != "signal SIGINT":  # its traceback names one more caller
+        assert ours.stderr == fresh.stderr
+    assert (ours.returncode, ours.stdout) == (fresh.returncode, fresh.stdout)
+
+
+def test_an_error_that_nobody_expected(launcher: Launcher) -> None:
+    """A traceback, and exit code 1."""
+    ours, fresh = launcher.launch(order("raise")), started(order("raise"))
+    assert (ours.returncode, ours.stderr.splitlines()[-1]) == (1, b"ValueError: raised")
+    assert (fresh.returncode, fresh.stderr.splitlines()[-1]) == (1, b"ValueError: raised")
+
+
+def test_nothing_of_one_call_is_there_in_another(launcher: Launcher) -> None:
+    """What a call does to itself ends with it."""
+    before = launcher.launch(order("facts")).stdout
+    assert launcher.launch(order("keep")).returncode == 0
+    assert launcher.launch(order("facts")).stdout == before
+
+
+def test_whoever_takes_too_long_is_killed(launcher: Launcher, tmp_path: Path) -> None:
+    """The time is up: the process is gone when that is told."""
+    file = tmp_path / "pid"
+    with pytest.raises(subprocess.TimeoutExpired):
+        launcher.launch(order("sleep", str(file), timeout=1))
+    assert not Path("/proc", file.read_text().strip()).exists()
+    assert launcher.launch(order("exit", "0")).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["PYTHONHASHSEED", "LC_ALL", "TZ", "STEERSMAN_EFFECT", "LD_PRELOAD"])
+def test_what_is_read_at_the_start_makes_a_fresh_one(launcher: Launcher, name: str) -> None:
+    """The parent of such a command is whoever asked for it."""
+    assert int(launcher.launch(order("parent", **{name: ""})).stdout) == os.getpid()
+    assert int(launcher.launch(order("parent")).stdout) != os.getpid()
+
+
+HOLDER = """
+import sys
+from launch import Launcher
+from test_slipway import order
+launcher = Launcher("probe")
+print(int(launcher.launch(order("parent")).stdout), flush=True)
+launcher.launch(order("sleep", sys.argv[1]))
+"""
+
+
+def test_nothing_outlives_whoever_holds_it(tmp_path: Path) -> None:
+    """When the holder is killed, the slipway ends and takes what it has launched with it."""
+    file = tmp_path / "pid"
+    argv = [sys.executable, "-c", HOLDER, str(file)]
+    holder = subprocess.Popen(argv, cwd=HERE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    pids = [holder.stdout.readline().decode().strip()]
+    until(lambda: file.exists() and file.read_text().endswith("\n"))
+    pids.append(file.read_text().strip())
+    assert all(Path("/proc", pid).exists() for pid in pids)
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate(timeout=20)
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def alive(pid: str) -> bool:
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(done: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def finished(projects) -> tuple[Project, str]:
+    """A project with an approved run, made from fresh starts alone."""
+    project: Project = projects()
+    project.prepare(story())
+    said = project.call("run", "Fix add", "--mode", "implementation", "--json", fresh=True)
+    assert said.code == 0, said
+    return project, said.json()["run"]
+
+
+COMMANDS = (
+    "--help", "--version", "nonsense", "runs --json", "show RUN --json", "why RUN", "gates", "report RUN", "audit verify RUN", "audit tape RUN --json",
+    "audit replay RUN --json", "machine list --json", "registry list", "memory list", "chat threads", "check command pytest", "doctor --json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_kind_of_command_from_a_fresh_start(finished: tuple[Project, str], words: str) -> None:
+    """What each needs is found where nothing was imported before it, and it says the same."""
+    project, run = finished
+    asked = words.replace("RUN", run).split()
+    fresh, ours = project.call(*asked, fresh=True), project.call(*asked)
+    assert ours.code == fresh.code
+    assert re.sub(r"\d+ MB free", "", ours.out) == re.sub(r"\d+ MB free", "", fresh.out)
+    assert ours.err == fresh.err
