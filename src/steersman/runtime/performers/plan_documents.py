@@ -20,7 +20,7 @@ from steersman.contracts.planning.review import FailurePack
 from steersman.errors import UserError
 from steersman.judges.planning.intent import Effective, effective
 from steersman.judges.planning.registry import Registry
-from steersman.kernel.canonical import canonical, digest_of
+from steersman.kernel.canonical import canonical, digest
 from steersman.machines.coordinator import failure, uncertainties
 from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
 from steersman.runtime.call import Call
@@ -45,7 +45,7 @@ class Table:
     def keep(self, document: Any) -> tuple[str, str]:
         """A document's payload and the digest of its canonical bytes."""
         body = canonical(document)
-        return self.call.payloads.put(body.decode()), digest_of(document)
+        return self.call.payloads.put(body.decode()), digest(body)
 
     def why(self, wrong: Any, pack: Callable[[], FailurePack]) -> str:
         """The payload that says why there is no plan, where something is wrong."""
@@ -77,10 +77,10 @@ class Table:
     @cached_property
     def registry(self) -> Registry:
         """The registry that was looked at first: what changes meanwhile is for the next run."""
-        digest = self.call.given("registry", "")
-        found = self.world.registries.kept(digest) if digest else None
-        if found is None or found.digest != digest:
-            raise UserError(f"the registry {digest[:12]} that this run began with is gone: plan again")
+        wanted = self.call.given("registry", "")
+        found = self.world.registries.kept(wanted) if wanted else None
+        if found is None or found.digest != wanted:
+            raise UserError(f"the registry {wanted[:12]} that this run began with is gone: plan again")
         return found
 
     @cached_property
