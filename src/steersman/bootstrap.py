@@ -80,7 +80,18 @@ def _coordinator() -> "Machine":
     return MACHINE
 
 
-_MACHINES: "dict[str, Callable[[], Machine]]" = {"roundtable": _roundtable, "coordinator": _coordinator}
+def _task() -> "Machine":
+    from steersman.machines.task import MACHINE
+
+    return MACHINE
+
+
+ROLES = ("planner", "coder", "reviewer", "tester")  # of all machines: none has to be imported to read a file
+_MACHINES: "dict[str, Callable[[], Machine]]" = {
+    "roundtable": _roundtable,
+    "coordinator": _coordinator,
+    "task": _task,
+}
 
 
 class _Installed(Mapping[str, "Machine"]):
@@ -105,7 +116,7 @@ def load_config(start: "Path") -> Any:
     from steersman.adapters.config import load_config as load
 
     written = find_config(start) is not None
-    loaded = load(start, {role for m in machines().values() for role in m.roles} if written else ())
+    loaded = load(start, ROLES if written else ())
     if loaded.path is None or loaded.path.parent == repository(start):
         return loaded
     from msgspec.structs import replace

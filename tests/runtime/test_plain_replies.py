@@ -35,7 +35,7 @@ async def _part(key, facts):
 
 def call(contract):
     """One attempt at asking an agent that answers by this contract."""
-    item = Item("run:1:0", "ask", "agent", "", {"contract": contract}, 1)
+    item = Item("run:1:0", "ask", "agent", "", {"contract": contract, "role": "scribe"}, 1)
     payloads = Payloads(MemoryJournal(), "run", b"k" * 32)
     return Call(None, "run", "task", item, Config(), payloads, _part)
 
@@ -54,7 +54,7 @@ def test_plain(contract, reply, facts):
     """The plain facts, and a payload with everything but the nonce, from which the reply can be read again."""
     one = call(contract)
     plain = plain_reply(one, reply)
-    assert {**plain, "reply": ""} == {**facts, "reply": ""}
+    assert {**plain, "reply": ""} == {"role": "scribe", **facts, "reply": ""}
     said = json.loads(one.payloads.get(plain["reply"]))
     assert "nonce" not in said
     assert msgspec.convert({**said, "nonce": "n-1"}, type=REPLIES[contract]) == reply

@@ -318,7 +318,14 @@ def _surplus(role: dict[str, Any], fields: tuple[str, ...]) -> Iterator[tuple[st
 
 
 def _unplayed(value: dict[str, Any], roles: Collection[str]) -> Iterator[Problem]:
-    """A role that no machine has is nobody's."""
+    """A role that no machine has and no task names is nobody's."""
+    task = _table(value, ("task",))
+    lists = [task.get(name) for name in ("planners", "plan_reviewers", "code_reviewers")]
+    roles = (
+        {*roles, *(r for names in lists if isinstance(names, list) for r in names if isinstance(r, str))}
+        if roles
+        else roles
+    )
     for name in _table(value, ("roles",)) if roles else ():
         if name not in roles:
             near = _near(name, roles, 0.6)

@@ -82,6 +82,10 @@ class GitWorkspace:
         parent = self._git.commit_of(base)
         return self._pinned(ref, self._trees.tree(place), parent)
 
+    def change(self, commit: str, base: str) -> Change:
+        """What a recorded commit changes in another one."""
+        return change_of(self._git, self._git.commit_of(base), self._git.commit_of(commit))
+
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         """A recorded change of `base` on top of what the branch `target` is now."""
         ref = f"refs/steersman/{checked_name('run', run)}/{checked_name('label', label)}"

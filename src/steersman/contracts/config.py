@@ -79,6 +79,19 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     check_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
 
 
+class TaskRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who plans, builds and reviews a task, and how often it may go back by itself."""
+
+    planners: tuple[
+        Name, ...
+    ] = ()  # the first drafts, the others comment; (): [roles.planner], else the coder
+    plan_reviewers: Annotated[tuple[Name, ...], Meta(min_length=1)] = ("reviewer",)
+    code_reviewers: Annotated[tuple[Name, ...], Meta(min_length=1)] = ("reviewer",)
+    codegen: Literal["coder", "roundtable"] = "coder"
+    max_rounds: Annotated[int, Meta(ge=1, le=20)] = 3  # of planners who do not agree
+    max_regressions: Annotated[int, Meta(ge=1, le=20)] = 3
+
+
 class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who else holds what the tapes were."""
 
@@ -154,6 +167,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     unattended: Unattended = Unattended()
     notify: Notify = Notify()
     rules: Rules = Rules()
+    task: TaskRules = TaskRules()
     audit: Audit = Audit()
     redact: Redact = Redact()
     chat: Chat = Chat()

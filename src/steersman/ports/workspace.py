@@ -33,6 +33,10 @@ class Workspace(Protocol):
         """
         ...
 
+    def change(self, commit: str, base: str) -> Change:
+        """What a recorded commit changes in another one; nothing is recorded anew."""
+        ...
+
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
 

@@ -256,8 +256,19 @@ class Passage:
         meta = Meta(self._now(), _actor(item, facts), item.id, closes, took, spent, _retried(item))
         if current is None:
             await self.moves.append(late(self.live.snapshot, meta, facts), settle(self.live, spent))
+        elif not await self._still(facts):
+            await self._again(current, Again("changed_meanwhile", 0), took)
         else:
             await self.moves.event(current, facts, meta, settle(self.live, spent))
+
+    async def _still(self, facts: Any) -> bool:
+        """Files that were looked at are looked at again when that goes on tape."""
+        seen = getattr(facts, "seen", None)
+        if not seen:
+            return True
+        from steersman.runtime.looking import still
+
+        return await asyncio.to_thread(still, self.world.artifacts, self.live.run, seen)
 
     async def _again(self, item: Item, again: Again, took: int) -> None:
         """A further attempt, recorded with its reason before it begins."""

@@ -39,6 +39,7 @@ class Order(msgspec.Struct, frozen=True):
     config: Config
     options: dict[str, Any] = {}  # mode, max_iterations, …: the machine's own words
     texts: dict[str, str] = {}  # documents that it goes by, word for word
+    roles: tuple[str, ...] = ()  # beside those that the machine always has
 
 
 async def start(world: World, order: Order, *, run: str | None = None) -> tuple[Live, Any]:
@@ -46,7 +47,7 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     m = find_machine(world, order.machine)
     config = order.config
     base = _base(world, config) if m.tree else Base("", "")
-    for role in m.roles:
+    for role in dict.fromkeys((*m.roles, *order.roles)):
         world.agent(role, config)
     _acted_upon(config)
     _no_secrets(world, config)

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text, Touched
 from steersman.errors import WorkspaceError
 from steersman.kernel.canonical import digest_of
@@ -74,6 +76,10 @@ class FakeWorkspace:
         _checked("label", label)
         with self._lock:
             return self._recorded(_scan(place), base)
+
+    def change(self, commit: str, base: str) -> Change:
+        with self._lock:
+            return replace(self._recorded(self._files(commit), base), commit=commit)
 
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         _checked("run", run)

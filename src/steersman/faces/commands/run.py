@@ -55,12 +55,18 @@ def run(
     if not machine_named(deck, machine).tree:
         raise UserError(f"{machine} plans and carries nothing out: use `{deck.me} plan`")
     config = deck.load_config().config
-    options = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    roles: tuple[str, ...] = ()
+    if machine == "task":
+        from steersman.faces.tasks import options_of, roles_of
+
+        options = options_of(config)
+        roles = roles_of(options)
     if dry:
         return show_outlook(deck, machine, config, options)
     from steersman.runtime.start import Order
 
-    order = Order(machine, task, deck.person, config, options)
+    order = Order(machine, task, deck.person, config, options, roles=roles)
     if unattended:
         ready_alone(deck, machine, config, options)
     _dirty(deck, config)

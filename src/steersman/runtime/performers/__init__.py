@@ -26,6 +26,12 @@ WHERE = {
     "finalize_graph": "planning:finalize",
     "review_pack": "planning:pack",
     "freeze": "planning:freeze",
+    "task_record": "task:record",
+    "task_inspect": "inspection:inspect",
+    "task_restore": "task:restore",
+    "task_adopt": "task:adopt",
+    "task_base": "task:look_at_base",
+    "task_deliver": "delivery:deliver_exactly",
 }
 
 

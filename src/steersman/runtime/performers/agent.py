@@ -199,7 +199,7 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
                 "plan_ref": put(value.test_plan),
             }
         case _:
-            return {**_counted(value), "reply": put(_whole(call, value))}
+            return {"role": call.given("role"), **_counted(value), "reply": put(_whole(call, value))}
 
 
 def _whole(call: Call, value: msgspec.Struct) -> str:

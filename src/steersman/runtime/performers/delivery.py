@@ -19,12 +19,23 @@ DRAFT = "draft-pr"
 
 async def deliver(call: Call) -> DeliveryFacts:
     """The approved tree, as a branch, a merge or a draft pull request."""
+    return await _handed_over(call)
+
+
+async def deliver_exactly(call: Call) -> DeliveryFacts:
+    """The same, and never a merge with what came meanwhile, which nobody has looked at."""
+    return await _handed_over(call, exact=True)
+
+
+async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
     given = [call.given(name) for name in ("commit", "base", "form")]
     try:
         words = _letter(call) if call.given("form") == DRAFT else ""
         target = call.given("target") or None
         workspace = call.world.workspace(call.config)
-        done = await asyncio.to_thread(workspace.deliver, call.run, *given, target, message(call), words)
+        done = await asyncio.to_thread(
+            workspace.deliver, call.run, *given, target, message(call), words, exact=exact
+        )
     except WorkspaceError as error:
         return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)

@@ -1,0 +1,172 @@
+"""What a task knows, and what guards ask about it.
+
+Texts and documents are payload names; `artifacts` has the digest of every file that was laid down. Lists that grow are
+logs. **Invariant:** no state, event or row is named here.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from steersman.contracts.facts import AgentFacts
+from steersman.contracts.task.facts import InspectFacts
+from steersman.errors import UserError
+from steersman.kernel.canonical import digest_of
+from steersman.kernel.ops import Log
+
+Person = Annotated[str, Meta(max_length=200)]
+Ref = Annotated[str, Meta(max_length=200)]
+
+
+class TaskReceived(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's task."""
+
+    task_ref: str
+    person: str = ""
+
+
+class Words(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person says to whoever works next; `text` is a payload, or nothing."""
+
+    text: Ref = ""
+    person: Person = ""
+
+
+class Context(msgspec.Struct, kw_only=True):
+    """The task's knowledge."""
+
+    # fixed at creation
+    pace: Literal["through", "step"] = "through"
+    codegen: Literal["coder", "roundtable"] = "coder"
+    deliver: Literal["branch", "merge", "draft-pr"] = "branch"
+    panel: Literal["alone", "several"] = "alone"
+    planners: list[str] = msgspec.field(
+        default_factory=lambda: ["planner"]
+    )  # the first drafts, the others comment
+    plan_reviewers: list[str] = msgspec.field(default_factory=lambda: ["reviewer"])
+    code_reviewers: list[str] = msgspec.field(default_factory=lambda: ["reviewer"])
+    coder: str = "coder"
+    max_rounds: Annotated[int, Meta(ge=1, le=20)] = 3
+    max_regressions: Annotated[int, Meta(ge=1, le=20)] = 3
+    target: str = ""
+    task_ref: str
+    config_ref: str = ""
+    base_commit: str = ""
+    base_tree: str = ""
+    bounds_ref: str = ""  # of a frozen plan that it may not leave
+    # memory: set by rows, followed exactly by the check
+    step: str = "work"
+    workspace: str = "unprepared"
+    evidence: str = "plain"
+    decision: str = "none"
+    delivered: str = "no"
+    outcome: str | None = None
+    # what the phases have brought
+    round: int = 1  # of planning
+    turn: int = 1  # of code, review and tests
+    notes: list[str] = []  # what people have said and nobody has worked with yet
+    answers: list[str] = []  # payloads of what people have answered, in their order
+    draft: dict[str, Any] = {}  # the lead planner's reply, counted
+    comments: dict[str, dict[str, Any]] = {}  # by planner
+    opinions: dict[str, dict[str, Any]] = {}  # by reviewer, of the phase at hand
+    failures: int = 0  # answers of those who were asked together that never came, or never fit
+    providers: dict[str, str] = {}
+    must_fix: list[dict[str, str]] = []
+    coder_status: str = ""
+    coder_ref: str = ""
+    commit: str = ""
+    tree: str = ""
+    patch_ref: str = ""
+    infrastructure_ref: str = ""
+    instructions_ref: str = ""
+    baseline_ref: str = ""
+    results_ref: str = ""
+    checks: dict[str, Any] = {}  # of the suites: what was counted, on which tree
+    evidence_ref: str = ""
+    accepted_tree: str = ""
+    accepted_by: str = ""
+    artifacts: dict[str, str] = {}  # name -> sha256 of the bytes that were laid down
+    documents: dict[str, str] = {}  # name -> payload with these bytes
+    seen: dict[str, str] = {}  # what a person was shown: name -> digest on disk
+    says: dict[str, Any] = {}  # what the last look at the disk said
+    told_ref: str = ""
+    decided_by: str = ""
+    reason: str = ""
+    delivered_ref: str = ""
+    delivered_commit: str = ""
+    delivered_tree: str = ""
+    url_ref: str = ""
+    reverted_commit: str = ""
+    revert: dict[str, str] = {}
+    detail_ref: str = ""
+    sessions: dict[str, str] = {}
+    said: Log = Log()
+    decisions: Log = Log()
+
+
+FIXED = (
+    "pace", "codegen", "deliver", "planners", "plan_reviewers", "code_reviewers", "coder", "max_rounds", "max_regressions",
+    "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref",
+)  # fmt: skip
+
+
+def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
+    """What the first event carries, and the context of a new task, from a request in plain words."""
+    given = {name: request[name] for name in FIXED if name in request}
+    try:
+        context = msgspec.convert(given, Context)
+    except msgspec.ValidationError as error:
+        raise UserError(f"task cannot begin like this: {error}") from error
+    if not (context.planners and context.plan_reviewers and context.code_reviewers):
+        raise UserError("task cannot begin like this: it needs a planner and reviewers")
+    context.panel = "several" if len(context.planners) > 1 else "alone"
+    return TaskReceived(request["task_ref"], request.get("person", "")), context
+
+
+def shown(c: Context) -> str:
+    """What a gate is bound to: the files as they were seen, the tree, and what they said."""
+    return digest_of({"seen": c.seen, "tree": c.tree, "says": c.says})
+
+
+# ── what guards ask ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asks(c: Context, e: AgentFacts) -> bool:
+    """Whether somebody asks what a person has to answer first."""
+    return any(said.get("blocking", 0) for said in (c.draft, *c.comments.values(), e.reply or {}))
+
+
+def concerned(c: Context, e: AgentFacts) -> bool:
+    """Whether somebody has something that the planners have to settle."""
+    return any(not said.get("ready", True) for said in (*c.comments.values(), e.reply or {}))
+
+
+def unseen(c: Context, e: InspectFacts) -> bool:
+    """Whether a person has yet to say next about exactly what is there now."""
+    return c.pace == "step" and not (c.step == "confirmed" and c.seen == e.seen)
+
+
+def last_comment(c: Context) -> bool:
+    """Whether nobody else's comment is awaited."""
+    return len(c.comments) + c.failures + 1 >= len(c.planners) - 1
+
+
+def last_plan_opinion(c: Context) -> bool:
+    """Whether nobody else's opinion on the plan is awaited."""
+    return len(c.opinions) + c.failures + 1 >= len(c.plan_reviewers)
+
+
+def last_code_opinion(c: Context) -> bool:
+    """Whether nobody else's opinion on the change is awaited."""
+    return len(c.opinions) + c.failures + 1 >= len(c.code_reviewers)
+
+
+def doubted(c: Context, _e: InspectFacts) -> bool:
+    """Whether tests vanished, a check was flaky, or its words speak against it."""
+    return any(c.checks.get(name, 0) for name in ("missing", "flaky", "doubts"))
+
+
+def proven(c: Context, e: InspectFacts) -> bool:
+    """Whether the report on disk says that every suite ran and passed on the tree as it is now."""
+    return e.overall_pass and bool(c.tree) and e.tree == c.tree == c.checks.get("tree")

@@ -1,0 +1,371 @@
+"""What each event changes in what a task knows: one pure fold for each.
+
+**Invariant:** no state, event or row is named here.
+"""
+
+from typing import Any
+
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.kernel.definition import ChildEnded, GateAnswer
+from steersman.kernel.ops import Op
+from steersman.machines.task.context import Context, Words
+
+# ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def heard(c: Context, e: Words) -> tuple[Op, ...]:
+    return (
+        ("set", "notes", [*c.notes[-20:], e.text]),
+        ("append", "said", {"text": e.text, "person": e.person}),
+    )
+
+
+def redo(c: Context, e: Words) -> tuple[Op, ...]:
+    """A phase begins anew, with what was said about it."""
+    notes = [*c.notes[-20:], e.text] if e.text else c.notes
+    return (("set", "notes", notes), *_afresh(), ("append", "said", {"redo": e.text, "person": e.person}))
+
+
+def replan(c: Context, e: Words) -> tuple[Op, ...]:
+    return (*redo(c, e), ("add", "round", 1))
+
+
+def reworked(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    notes = [*c.notes[-20:], e.text] if e.text else c.notes
+    return (("set", "notes", notes), *_afresh(), ("append", "said", {"rework": e.text, "person": e.person}))
+
+
+def confirmed(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    return (("append", "said", {"next": e.digest, "person": e.person}),)
+
+
+def answered(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    """The answers go to the planner, who drafts again."""
+    told = ("append", "said", {"answers": e.text, "person": e.person})
+    return (("set", "answers", [*c.answers, e.text]), ("add", "round", 1), ("set", "comments", {}), told)
+
+
+def asked_to(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    return (
+        ("set", "failures", 0),
+        ("append", "said", {"choice": e.choice, "person": e.person, "reason": e.reason}),
+    )
+
+
+# ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def drafted(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """A new draft: what was said about the one before is settled in it, or will be said again."""
+    lead = c.planners[0]
+    return (
+        ("set", "draft", e.reply or {}),
+        ("set", "comments", {}),
+        ("set", "failures", 0),
+        ("set", "notes", []),
+        ("set", "must_fix", []),
+        ("put", "providers", lead, e.provider),
+        *_session(lead, e),
+    )
+
+
+def commented(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return _one_of_many("comments", e)
+
+
+def _one_of_many(field: str, e: AgentFacts) -> tuple[Op, ...]:
+    """An answer is kept under its role; one that never came, or never fit, is counted."""
+    if e.error or e.reply is None:
+        return (
+            ("add", "awaited", -1),
+            ("add", "failures", 1),
+            ("set", "detail_ref", e.detail_ref or e.problems_ref),
+        )
+    role = str(e.reply["role"])
+    kept = (("put", field, role, e.reply), ("put", "providers", role, e.provider))
+    return (*kept, *_session(role, e))
+
+
+def another_round(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The draft is made again with all that was said about it."""
+    return (*commented(c, e), ("add", "round", 1))
+
+
+def converged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The last word before the plan is laid down: of the lead planner, or of the last who commented."""
+    return drafted(c, e) if c.panel == "alone" else commented(c, e)
+
+
+def scope_missing(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    item = {
+        "id": "scope",
+        "text": "",
+        "why": "the plan names no file that may be touched: name them in files",
+    }
+    return (("set", "must_fix", [item]), ("add", "round", 1))
+
+
+# ── documents ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def recorded(c: Context, e: RecordFacts) -> tuple[Op, ...]:
+    """What was laid down is what every later look at the disk is held against."""
+    return (
+        ("set", "artifacts", {**c.artifacts, **e.written}),
+        ("set", "documents", {**c.documents, **e.refs}),
+        ("set", "told_ref", e.told_ref),
+        ("set", "detail_ref", ""),
+    )
+
+
+def unrecorded(_c: Context, e: RecordFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.error_ref),)
+
+
+def inspected(_c: Context, e: InspectFacts) -> tuple[Op, ...]:
+    """What a person is shown, and what it was on disk when it was."""
+    return (("set", "seen", e.seen), ("set", "says", _says(e)), ("set", "told_ref", e.told_ref))
+
+
+def damaged(_c: Context, e: InspectFacts) -> tuple[Op, ...]:
+    told = {**_says(e), "damaged": e.damaged, "adoptable": e.adoptable}
+    return (("set", "seen", e.seen), ("set", "says", told), ("set", "detail_ref", e.told_ref))
+
+
+def _says(e: InspectFacts) -> dict[str, Any]:
+    named = (
+        "blocking",
+        "files",
+        "flaws",
+        "ok",
+        "blocked",
+        "decision",
+        "copies",
+        "outside",
+        "overall_pass",
+        "status",
+    )
+    return {name: value for name in named if (value := getattr(e, name))}
+
+
+# ── reviews ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def opined(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return _one_of_many("opinions", e)
+
+
+def plan_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    """The planner is given what the documents say against the plan."""
+    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "review/plan-review.json")))
+
+
+def code_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", _pointed(c, "review/code-review.json")))
+
+
+def replanned(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "review/code-review.json")))
+
+
+def out_of_scope(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "code/files.json")))
+
+
+def unclear(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    item = {"id": "unclear", "text": c.coder_ref, "why": "the coder finds the plan unclear"}
+    return (*_afresh(), ("set", "must_fix", [item]))
+
+
+def entered(_c: Context, _e: Any) -> tuple[Op, ...]:
+    """A phase begins with nobody's opinion."""
+    return _afresh()
+
+
+def _pointed(c: Context, name: str) -> list[dict[str, str]]:
+    """The document that says what is wrong, word for word."""
+    return [{"id": name, "text": c.documents.get(name, ""), "why": f"{name} says what has to change"}]
+
+
+def _afresh() -> tuple[Op, ...]:
+    return (
+        ("set", "opinions", {}),
+        ("set", "comments", {}),
+        ("set", "failures", 0),
+        ("set", "seen", {}),
+        ("set", "says", {}),
+        ("set", "detail_ref", ""),
+    )
+
+
+# ── code and tests ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def prepared(c: Context, e: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "commit", e.commit), ("set", "tree", e.tree)) if not c.commit else ()
+
+
+def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref),)
+
+
+def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+    return (("set", "baseline_ref", e.results_ref),)
+
+
+def coded(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """The tree is another one: whatever was accepted before is void."""
+    said = e.reply or {}
+    return (
+        ("set", "commit", e.commit),
+        ("set", "tree", e.tree),
+        ("set", "patch_ref", e.patch_ref),
+        ("set", "infrastructure_ref", e.infrastructure_ref),
+        ("set", "instructions_ref", e.instructions_ref),
+        ("set", "coder_status", said.get("status", "")),
+        ("set", "coder_ref", said.get("reply", "")),
+        ("set", "accepted_tree", ""),
+        ("set", "accepted_by", ""),
+        ("set", "notes", []),
+        ("set", "detail_ref", e.problems_ref),
+        ("put", "providers", c.coder, e.provider),
+        *_session(c.coder, e),
+    )
+
+
+def crew_coded(_c: Context, e: ChildEnded) -> tuple[Op, ...]:
+    return (
+        ("set", "commit", e.commit),
+        ("set", "tree", e.tree),
+        ("set", "patch_ref", ""),
+        ("set", "coder_status", "done"),
+        ("set", "accepted_tree", ""),
+        ("set", "accepted_by", ""),
+        ("set", "notes", []),
+    )
+
+
+def nothing_coded(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    item = {"id": "no-change", "text": "", "why": "the coder changed nothing"}
+    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", [item]))
+
+
+def suites_run(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
+    counted = {
+        name: value
+        for name in ("passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky", "tests", "missing", "doubts", "error")
+        if (value := getattr(e, name))
+    }  # fmt: skip
+    return (
+        ("set", "checks", {**counted, "tree": e.tree}),
+        ("set", "results_ref", e.results_ref),
+        ("set", "evidence_ref", e.questions_ref),
+    )
+
+
+def tests_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", _pointed(c, "test/report.json")))
+
+
+def evidence_accepted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "accepted_tree", e.digest), ("set", "accepted_by", e.person))
+
+
+def evidence_declined(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    why = "the operator does not accept what was changed about the tests"
+    return (
+        *_afresh(),
+        ("add", "turn", 1),
+        ("set", "must_fix", [{"id": "evidence", "text": e.text, "why": why}]),
+    )
+
+
+# ── accept and revert ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def based(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "told_ref", e.told_ref),)
+
+
+def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    """The change stands on another commit: it is another tree, to be reviewed and tested again."""
+    return (
+        *_afresh(),
+        ("set", "base_commit", e.base),
+        ("set", "base_tree", e.base_tree),
+        ("set", "commit", e.commit),
+        ("set", "tree", e.tree),
+        ("set", "patch_ref", e.patch_ref),
+        ("set", "artifacts", {**c.artifacts, **e.written}),
+        ("set", "documents", {**c.documents, **e.refs}),
+        ("set", "accepted_tree", ""),
+        ("set", "accepted_by", ""),
+        ("set", "told_ref", e.told_ref),
+        ("add", "turn", 1),
+    )
+
+
+def conflicted_base(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    """The coder begins again on the branch as it is now."""
+    why = "the branch has moved, and the change conflicts with it: make the change again on what is there now"
+    return (
+        *_afresh(),
+        ("set", "base_commit", e.base),
+        ("set", "base_tree", e.base_tree),
+        ("set", "commit", e.base),
+        ("set", "tree", e.base_tree),
+        ("set", "must_fix", [{"id": "base", "text": e.told_ref, "why": why}]),
+        ("add", "turn", 1),
+    )
+
+
+def decided(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    told = {"choice": e.choice, "person": e.person, "reason": e.reason, "digest": e.digest}
+    notes: tuple[Op, ...] = (("set", "notes", [e.text]),) if e.text else ()
+    return (
+        ("set", "decided_by", e.person),
+        ("set", "reason", e.reason),
+        *notes,
+        ("append", "decisions", told),
+    )
+
+
+def taken_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    """Where nothing was delivered there is nothing to take back, and the record says so."""
+    status = "pending" if c.delivered == "yes" else "nothing_delivered"
+    return (*_afresh(), ("set", "revert", {"status": status, "detail": ""}))
+
+
+def delivered(c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (
+        ("set", "delivered_tree", c.tree),
+        ("set", "delivered_ref", e.ref),
+        ("set", "delivered_commit", e.commit),
+        ("set", "url_ref", e.url_ref),
+        ("set", "reverted_commit", ""),
+        ("set", "detail_ref", ""),
+    )
+
+
+def undelivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref),)
+
+
+def reverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (("set", "reverted_commit", e.commit), ("set", "revert", {"status": "reverted", "detail": ""}))
+
+
+def unreverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+    return (
+        ("set", "revert", {"status": "conflicted", "detail": e.detail_ref}),
+        ("set", "detail_ref", e.detail_ref),
+    )
+
+
+def failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.detail_ref or e.problems_ref),)
+
+
+def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
+    return (("put", "sessions", role, e.session),) if e.session else ()

@@ -1,0 +1,474 @@
+"""Task: a plan, its review, the code, its review, the tests, a person's decision; each phase over files on disk.
+
+A phase is a state, and `step` says how far it is: its work is done, its documents are laid down (`record`), every
+document that was ever laid down is looked at on disk (`inspect`), and what they say names the specification's event.
+With the pace `step` a gate stands between: the person sees what would happen, says next, and everything is looked at
+again. A file that is not what was recorded is never trusted: the phase waits at a gate until it is put back, or, for the
+plan itself, taken over. What sends a task back is capped; beyond the cap it waits for a person.
+
+`done` is a resting state: the task has its outcome, and only an explicit redo reopens it. No phase is skipped; a person
+may waive the guard of a direct successor, with a reason, where there is something to go on with.
+"""
+
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.kernel.build import machine
+from steersman.kernel.definition import (
+    STAY,
+    Cap,
+    ChildEnded,
+    Events,
+    GateAnswer,
+    Guard,
+    Origin,
+    event,
+    fold,
+    naming,
+    otherwise,
+    row,
+    table,
+)
+from steersman.kernel.laws import Before, Only, Possible
+from steersman.machines.task import context as ctx
+from steersman.machines.task import folds
+from steersman.machines.task.phases import (
+    ADOPT,
+    AGAIN,
+    CODE,
+    COMMENT,
+    CREW,
+    DAMAGE,
+    DAMAGED_PLAN,
+    DECIDE,
+    DELIVER,
+    DRAFT,
+    EVIDENCE,
+    INSPECT_CODE,
+    INSPECT_DECISION,
+    INSPECT_PLAN,
+    INSPECT_PLAN_REVIEW,
+    INSPECT_REVERT,
+    INSPECT_REVIEW,
+    INSPECT_TESTS,
+    LOOK_AT_BASE,
+    MEASURE,
+    NEXT,
+    PHASES,
+    PREPARE,
+    QUESTIONS,
+    RECORD,
+    RESTORE,
+    REVIEW_CODE,
+    REVIEW_PLAN,
+    RUN_SUITES,
+    TAKE_BACK,
+    S,
+    at,
+)
+
+P, G, X, C, M = Origin.PERSON, Origin.GATE, Origin.EFFECT, Origin.CHILD, Origin.MACHINE
+
+
+# fmt: off
+class E(Events):
+    task_received = event("A person gives a task.", P, ctx.TaskReceived)
+    words_given = event("A person says something to whoever works next.", P, ctx.Words)
+    redo_planning = event("A person wants another plan.", P, ctx.Words)
+    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.Words)
+    redo_codegen = event("A person has it built again.", P, ctx.Words)
+    redo_review = event("A person has the change reviewed again.", P, ctx.Words)
+    redo_test = event("A person has the suites run again.", P, ctx.Words)
+    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.Words)
+    plan_drafted = event("The lead planner has a draft; the others look at it.", X, AgentFacts)
+    plan_commented = event("Another planner has looked at the draft.", X, AgentFacts)
+    round_needed = event("The planners have something to settle.", X, AgentFacts)
+    planning_converged = event("The planners have nothing left to settle among themselves.", X, AgentFacts)
+    questions_open = event("The plan asks what a person has to answer first.", X, InspectFacts)
+    questions_answered = event("A person has answered.", G, GateAnswer)
+    scope_missing = event("The plan names no file that may be touched.", X, InspectFacts)
+    planning_succeeded = event("There is a plan, its scope is known, and nothing blocks it.", X, InspectFacts)
+    plan_reviewed = event("A reviewer has judged the plan; others have not.", X, AgentFacts)
+    plan_reviews_complete = event("Every reviewer has judged the plan.", X, AgentFacts)
+    review_ok = event("The plan may be built.", X, InspectFacts)
+    review_needs_changes = event("The plan has to be changed.", X, InspectFacts)
+    review_blocked = event("A reviewer blocks the plan.", X, InspectFacts)
+    workspace_ready = event("The working tree is set up.", X, SetupFacts)
+    setup_failed = event("The working tree could not be set up.", X, SetupFacts)
+    baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
+    code_written = event("The coder has worked.", X, AgentFacts)
+    crew_done = event("The crew has gone round and approved.", C, ChildEnded)
+    crew_failed = event("The crew ended without approval.", C, ChildEnded)
+    codegen_completed = event("There is a change, and all of it is inside the plan.", X, InspectFacts)
+    codegen_empty = event("Nothing was changed.", X, InspectFacts)
+    scope_mismatch = event("The change leaves what was planned.", X, InspectFacts)
+    plan_unclear = event("The coder cannot build this plan.", X, InspectFacts)
+    code_reviewed = event("A reviewer has judged the change; others have not.", X, AgentFacts)
+    code_reviews_complete = event("Every reviewer has judged the change.", X, AgentFacts)
+    review_passes = event("Nobody has a blocking issue.", X, InspectFacts)
+    needs_code_changes = event("The change has to be changed.", X, InspectFacts)
+    plan_flawed = event("The plan itself is wrong.", X, InspectFacts)
+    suites_run = event("Every suite has run, or was kept from it.", X, CheckFacts)
+    tests_complete = event("Every suite ran on this tree and passed.", X, InspectFacts)
+    test_failures = event("A suite, a linter or an analysis failed, or nothing proves that none did.", X, InspectFacts)
+    evidence_questioned = event("Everything passed, but a person has to look at what that proves.", X, InspectFacts)
+    evidence_accepted = event("A person accepts the results on this very tree.", G, GateAnswer)
+    evidence_declined = event("A person sends the change back.", G, GateAnswer)
+    base_unmoved = event("The change stands on what it would go to.", X, BaseFacts)
+    base_moved = event("The change stands on a newer commit now: it is another tree.", X, BaseFacts)
+    base_conflicts = event("The change conflicts with what came meanwhile.", X, BaseFacts)
+    decision_given = event("A person has decided.", G, GateAnswer)
+    decision_recorded = event("The decision is on disk, and it is: accepted.", X, InspectFacts)
+    accepted = event("The accepted change is handed over.", X, DeliveryFacts)
+    accepted_again = event("A change that was handed over before stays accepted.", X, InspectFacts)
+    delivery_failed = event("The accepted change could not be handed over.", X, DeliveryFacts)
+    requires_further_changes = event("The decision is: further changes.", X, InspectFacts)
+    needs_review = event("The decision is: to be reviewed again.", X, InspectFacts)
+    upstream_problem = event("The decision is: the plan is the problem.", X, InspectFacts)
+    revert_requested = event("The decision is: take it back.", X, InspectFacts)
+    change_reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
+    revert_conflicted = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
+    revert_recorded = event("What was taken back is on disk.", X, InspectFacts)
+    revert_refused = event("Why it could not be taken back is on disk.", X, InspectFacts)
+    documents_recorded = event("The phase's documents are laid down.", X, RecordFacts)
+    recording_failed = event("The phase's documents could not be laid down.", X, RecordFacts)
+    agent_failed = event("An agent broke down, or never gave an answer that fits.", X, AgentFacts)
+    phase_ready = event("The phase is over; what it says waits for its person.", X, InspectFacts)
+    next_requested = event("A person says: next.", G, GateAnswer)
+    rework_requested = event("A person wants the phase done again.", G, GateAnswer)
+    documents_damaged = event("A document on disk is not what was recorded.", X, InspectFacts)
+    restore_requested = event("A person has recorded documents put back.", G, GateAnswer)
+    adoption_requested = event("A person wants the plan as it is on disk.", G, GateAnswer)
+    retry_requested = event("A person has it tried again.", G, GateAnswer)
+# fmt: on
+
+
+# ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _decides(choice: str) -> Guard:
+    return Guard(f"chose_{choice}", f"the person says {choice}", lambda _, e: e.choice == choice)
+
+
+def _decided(decision: str) -> Guard:
+    return Guard(
+        f"decided_{decision}",
+        f"the decision on disk is {decision}",
+        lambda c, e: c.decision == decision == e.decision,
+    )
+
+
+# fmt: off
+BROKE = Guard("broke", "the agent broke down", lambda _, e: bool(e.error))
+FITS = Guard("fits", "the reply fits its contract", lambda _, e: not e.error and e.reply is not None)
+SHARED_WORK = Guard("shared_work", "other planners look at the draft too", lambda c, e: c.panel == "several" and not e.error and e.reply is not None)
+DRAFTED_ALONE = Guard("drafted_alone", "the draft fits and nobody else plans", lambda c, e: c.panel == "alone" and not e.error and e.reply is not None)
+COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_comment(c) and (c.failures > 0 or not _said(e)))
+LAST_ASKS = Guard("last_asks", "all have commented, and a person has to answer something first", lambda c, e: ctx.last_comment(c) and ctx.asks(c, e))
+LAST_CONCERNED = Guard("last_concerned", "all have commented, and something is to be settled", lambda c, e: ctx.last_comment(c) and ctx.concerned(c, e))
+LAST_COMMENT = Guard("last_comment", "all have commented", lambda c, _: ctx.last_comment(c))
+PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_plan_opinion(c) and (c.failures > 0 or not _said(e)))
+LAST_PLAN_OPINION = Guard("last_plan_opinion", "all reviewers of the plan have answered", lambda c, _: ctx.last_plan_opinion(c))
+CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_code_opinion(c) and (c.failures > 0 or not _said(e)))
+LAST_CODE_OPINION = Guard("last_code_opinion", "all reviewers of the change have answered", lambda c, _: ctx.last_code_opinion(c))
+LAID_DOWN = Guard("laid_down", "every document is on disk", lambda _, e: bool(e.written) and not e.error_ref)
+DAMAGE_FOUND = Guard("damage_found", "a document on disk is not what was recorded", lambda _, e: e.damaged > 0 or not e.seen)
+UNSEEN = Guard("unseen", "a person has yet to say next about exactly this", ctx.unseen)
+QUESTIONS_LEFT = Guard("questions_left", "blocking questions remain", lambda _, e: e.blocking > 0)
+NO_SCOPE = Guard("no_scope", "no valid plan.files.json, and none can be inferred", lambda _, e: e.files == 0)
+PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remain, plan.files.json is valid", lambda _, e: e.blocking == 0 and e.files > 0)
+PLAN_BLOCKED = Guard("plan_blocked", "plan-review.json: blocked", lambda _, e: e.blocked)
+PLAN_OK = Guard("plan_ok", "plan-review.json: ok is true and blocked is false", lambda _, e: e.ok and not e.blocked)
+TREE_READY = Guard("tree_ready", "the working tree is set up", lambda _, e: e.ready)
+TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
+CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: e.success and bool(e.tree))
+SAYS_UNCLEAR = Guard("says_unclear", "the coder says that essential parts of the plan are missing", lambda c, _: c.coder_status == "plan_unclear")
+SAYS_MISMATCH = Guard("says_mismatch", "the coder says that the plan lacks files", lambda c, _: c.coder_status == "scope_mismatch")
+LEAVES_PLAN = Guard("leaves_plan", "changed files are outside plan.files.json", lambda _, e: e.outside > 0)
+EMPTY = Guard("empty", "there is no change", lambda _, e: e.copies == 0 or e.patch == 0)
+BUILT = Guard("built", "diff.patch exists and the changed files are in code/files", lambda c, e: e.copies > 0 and e.patch > 0 and e.outside == 0 and e.tree == c.tree)
+FLAWED = Guard("flawed", "code-review.json: plan_flawed", lambda _, e: e.decision == "plan_flawed")
+PASSES = Guard("passes", "code-review.json: no blocking issue, about this very tree", lambda c, e: e.ok and e.decision == "passes" and e.tree == c.tree)
+UNPROVEN = Guard("unproven", "nothing proves that every suite passed on the current tree", lambda c, e: not ctx.proven(c, e))
+TOUCHED = Guard("touched", "what decides about tests or agents is changed, and nobody has accepted that", lambda c, _: c.evidence == "touched", reads=("evidence",))
+DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.doubted(c, e) and c.evidence != "accepted")
+PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.proven)
+ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
+CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0)
+MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
+STANDS = Guard("stands", "the branch is where it was", lambda _, e: not e.moved and not e.conflicts)
+SAYS_NEXT = Guard("says_next", "the person says next", lambda _, e: e.choice == "approve")
+SAYS_ADOPT = Guard("says_adopt", "the person wants what is on disk", lambda _, e: e.choice == "adopt")
+DONE = Guard("done_well", "the change is where it should be", lambda _, e: e.done)
+HANDED_BEFORE = Guard("handed_before", "this very change was handed over before", lambda c, e: c.delivered == "yes" and c.delivered_tree == c.tree and c.decision == "accepted" == e.decision)
+REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
+WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
+SEEN_BY_PERSON = Guard("seen_by_person", "a person had accepted the results on the tree as it was", lambda c, _: c.evidence == "accepted", reads=("evidence",))
+AT_WORK = at("at_work", "it broke in the phase's own work", "broken")
+HAS_PLAN = Guard("has_plan", "there is a plan to go on with", lambda c, _: "planning/planning.ai.json" in c.artifacts)
+HAS_SCOPE = Guard("has_scope", "there is a plan with its files to go on with", lambda c, _: "plan.files.json" in c.artifacts)
+HAS_CHANGE = Guard("has_change", "there is a change to go on with", lambda c, _: "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree)
+ACCEPTED = Guard("accepted_outcome", "the outcome is accepted", lambda c, _: c.outcome == "accepted", reads=("outcome",))
+REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.outcome == "reverted", reads=("outcome",))
+# fmt: on
+
+
+def _said(e: AgentFacts) -> bool:
+    return not e.error and e.reply is not None
+
+
+ROUNDS = Cap("rounds", "max_rounds", resets=(E.questions_answered, E.words_given, E.redo_planning, E.rework_requested, E.retry_requested, E.planning_succeeded))  # fmt: skip
+REGRESSIONS = Cap("regressions", "max_regressions", resets=(E.next_requested, E.redo_planning, E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept, E.rework_requested, E.retry_requested, E.decision_given))  # fmt: skip
+
+WORK = {"step": "work"}
+INTO_REVIEW = {"step": "work"}
+AGAIN_FROM = {"step": "work", "decision": "none"}
+REOPENED = {**AGAIN_FROM, "outcome": None}
+STOP = {"step": "stuck"}
+BROKEN = {"step": "broken"}
+DECISIONS = {
+    "approve": "accepted",
+    "rework": "changes_requested",
+    "review": "review_requested",
+    "replan": "replan_requested",
+    "revert": "revert_requested",
+}
+EXT = "extension: "
+DISK = "extension: §5.2, artifacts are inspected before any transition"
+PACE = "extension: a person goes from phase to phase"
+PARK = "extension: automatic regressions are capped, then a person decides"
+REDO = "§5.4, §8 /redo"
+
+# fmt: off
+TABLE = table(
+    #   from           on                           when             to              cap          label                                              source
+    row(None,          E.task_received,             otherwise,       S.planning,     None,        "a task begins",                                   "§2", sets=WORK),
+    # planning
+    row(S.planning,    E.plan_drafted,              otherwise,       S.planning,     None,        "the other planners look at the draft",            EXT + "several planners", sets={"step": "comment"}),
+    row(S.planning,    E.plan_commented,            otherwise,       STAY,           None,        "keep the comment",                                EXT + "several planners"),
+    row(S.planning,    E.round_needed,              otherwise,       S.planning,     ROUNDS,      "re-plan",                                         "§4 actors.planning.round", sets=WORK),
+    row(S.planning,    E.round_needed,              otherwise,       S.planning,     None,        "the planners do not agree: ask a person",         PARK, sets=STOP),
+    row(S.planning,    E.planning_converged,        otherwise,       S.planning,     None,        "lay the plan down",                               "§3.1", sets={"step": "record"}),
+    row(S.planning,    E.questions_open,            otherwise,       S.planning,     None,        "ask the person",                                  "§3.1 no blocking questions remain", sets={"step": "questions"}),
+    row(S.planning,    E.questions_answered,        otherwise,       S.planning,     None,        "re-plan with the answers",                        "§4 actors.planning.round", sets=WORK),
+    row(S.planning,    E.scope_missing,             otherwise,       S.planning,     ROUNDS,      "re-plan: name the files",                         "§3.1 a valid plan.files.json", sets=WORK),
+    row(S.planning,    E.scope_missing,             otherwise,       S.planning,     None,        "no scope: ask a person",                          PARK, sets=STOP),
+    row(S.planning,    E.planning_succeeded,        otherwise,       S.plan_review,  None,        "planning succeeded",                              "§3.1", sets=WORK, waivable=HAS_PLAN),
+    # plan_review
+    row(S.plan_review, E.plan_reviewed,             otherwise,       STAY,           None,        "keep the opinion",                                EXT + "several reviewers"),
+    row(S.plan_review, E.plan_reviews_complete,     otherwise,       S.plan_review,  None,        "lay the review down",                             "§3.2", sets={"step": "record"}),
+    row(S.plan_review, E.review_ok,                 otherwise,       S.codegen,      None,        "review ok",                                       "§3.2", sets=WORK, waivable=HAS_SCOPE),
+    row(S.plan_review, E.review_needs_changes,      otherwise,       S.planning,     REGRESSIONS, "review needs changes",                            "§3.3", sets=WORK),
+    row(S.plan_review, E.review_needs_changes,      otherwise,       S.plan_review,  None,        "too often: ask a person",                         PARK, sets=STOP),
+    row(S.plan_review, E.review_blocked,            otherwise,       S.planning,     REGRESSIONS, "review blocked",                                  "§3.3", sets=WORK),
+    row(S.plan_review, E.review_blocked,            otherwise,       S.plan_review,  None,        "too often: ask a person",                         PARK, sets=STOP),
+    # codegen
+    row(S.codegen,     E.workspace_ready,           otherwise,       STAY,           None,        "the tree is ready",                               EXT + "setup is a taped step of its own", sets={"workspace": "ready"}),
+    row(S.codegen,     E.setup_failed,              otherwise,       S.codegen,      None,        "the tree is not ready: ask a person",             EXT + "setup is a taped step of its own", sets=BROKEN),
+    row((S.codegen, S.test), E.baseline_recorded,   otherwise,       STAY,           None,        "keep what the checks say before any change",      EXT + "evidence is measured against the base tree", sets={"workspace": "measured"}),
+    row(S.codegen,     E.code_written,              TOUCHES,         S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "touched"}),
+    row(S.codegen,     E.code_written,              otherwise,       S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "plain"}),
+    row(S.codegen,     E.crew_done,                 otherwise,       S.codegen,      None,        "lay the crew's change down",                      EXT + "codegen as a child run", sets={"step": "record", "evidence": "touched"}),
+    row(S.codegen,     E.crew_failed,               otherwise,       S.codegen,      None,        "the crew ended without approval: ask a person",   EXT + "codegen as a child run", sets=BROKEN),
+    row(S.codegen,     E.codegen_completed,         otherwise,       S.review,       None,        "codegen completed",                               "§3.4", sets=WORK, waivable=HAS_CHANGE),
+    row(S.codegen,     E.codegen_empty,             otherwise,       S.codegen,      REGRESSIONS, "re-run codegen",                                  "§2 codegen → codegen", sets=WORK),
+    row(S.codegen,     E.codegen_empty,             otherwise,       S.codegen,      None,        "no change, too often: ask a person",              PARK, sets=STOP),
+    row(S.codegen,     E.scope_mismatch,            otherwise,       S.planning,     REGRESSIONS, "scope mismatch",                                  "§3.5", sets=WORK),
+    row(S.codegen,     E.scope_mismatch,            otherwise,       S.codegen,      None,        "too often: ask a person",                         PARK, sets=STOP),
+    row(S.codegen,     E.plan_unclear,              otherwise,       S.plan_review,  REGRESSIONS, "plan unclear",                                    "§3.5", sets=WORK),
+    row(S.codegen,     E.plan_unclear,              otherwise,       S.codegen,      None,        "too often: ask a person",                         PARK, sets=STOP),
+    # review
+    row(S.review,      E.code_reviewed,             otherwise,       STAY,           None,        "keep the opinion",                                EXT + "several reviewers"),
+    row(S.review,      E.code_reviews_complete,     otherwise,       S.review,       None,        "lay the review down",                             "§3.6", sets={"step": "record"}),
+    row(S.review,      E.review_passes,             otherwise,       S.test,         None,        "review passes",                                   "§3.6", sets=WORK, waivable=HAS_CHANGE),
+    row(S.review,      E.needs_code_changes,        otherwise,       S.codegen,      REGRESSIONS, "needs code changes",                              "§3.7", sets=WORK),
+    row(S.review,      E.needs_code_changes,        otherwise,       S.review,       None,        "too often: ask a person",                         PARK, sets=STOP),
+    row(S.review,      E.plan_flawed,               otherwise,       S.planning,     REGRESSIONS, "plan flawed",                                     "§3.7", sets=WORK),
+    row(S.review,      E.plan_flawed,               otherwise,       S.review,       None,        "too often: ask a person",                         PARK, sets=STOP),
+    # test
+    row(S.test,        E.suites_run,                otherwise,       S.test,         None,        "lay the report down",                             "§3.8", sets={"step": "record"}),
+    row(S.test,        E.evidence_questioned,       otherwise,       S.test,         None,        "ask a person, bound to this tree",                EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "evidence"}),
+    row(S.test,        E.evidence_accepted,         otherwise,       S.test,         None,        "look at what was recorded of this tree",          EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "confirmed", "evidence": "accepted"}),
+    row(S.test,        E.evidence_declined,         otherwise,       S.codegen,      None,        "a person sends the change back",                  EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "work"}),
+    row(S.test,        E.tests_complete,            otherwise,       S.accept,       None,        "tests complete",                                  "§3.8", sets={"step": "base"}, waivable=HAS_CHANGE),
+    row(S.test,        E.test_failures,             otherwise,       S.codegen,      REGRESSIONS, "test failures",                                   "§3.9", sets={"step": "work"}),
+    row(S.test,        E.test_failures,             otherwise,       S.test,         None,        "too often: ask a person",                         PARK, sets=STOP),
+    # accept
+    row(S.accept,      E.base_unmoved,              otherwise,       S.accept,       None,        "ask for the decision",                            EXT + "what is accepted stands on what it goes to", sets={"step": "decide"}),
+    row(S.accept,      E.base_moved,                SEEN_BY_PERSON,  S.review,       REGRESSIONS,        "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready", "evidence": "touched"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS,        "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS,        "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
+    *(row(S.accept,    E.decision_given,            _decides(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
+    row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "nobody decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
+    row(S.accept,      E.decision_recorded,         otherwise,       S.accept,       None,        "hand the change over",                            "§3.10", sets={"step": "deliver"}),
+    row(S.accept,      E.accepted,                  otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "delivered": "yes", "decision": "none"}),
+    row(S.accept,      E.accepted_again,            otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "decision": "none"}),
+    row(S.accept,      E.delivery_failed,           otherwise,       S.accept,       None,        "note why the change is not there",                EXT + "delivery is a taped effect", sets={"step": "broken", "decision": "none"}),
+    row(S.accept,      E.requires_further_changes,  otherwise,       S.codegen,      None,        "requires further changes",                        "§2", sets={"step": "work", "decision": "none"}),
+    row(S.accept,      E.needs_review,              otherwise,       S.review,       None,        "unclear / needs review",                          "§2", sets={"step": "work", "decision": "none"}),
+    row(S.accept,      E.upstream_problem,          otherwise,       S.planning,     None,        "upstream problem",                                "§2", sets={"step": "work", "decision": "none"}),
+    row(S.accept,      E.revert_requested,          WAS_DELIVERED,   S.revert,       None,        "revert requested",                                "§3.11", sets={"step": "work", "decision": "none"}),
+    row(S.accept,      E.revert_requested,          otherwise,       S.revert,       None,        "revert requested: nothing was delivered",         "§3.11", sets={"step": "record", "decision": "none"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.accept,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.accept,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken"}),
+    # revert
+    row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted"}),
+    row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it conflicts",                       EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
+    row(S.revert,      E.revert_recorded,           otherwise,       S.done,         None,        "reverted",                                        "§3.12", sets={"outcome": "reverted"}),
+    row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
+    # in every phase
+    *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
+    *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=BROKEN) for phase in PHASES),
+    *(row(phase,        E.documents_damaged,         otherwise,       phase,           None,        "name what is wrong, trust nothing",               DISK, sets={"step": "damaged"}) for phase in PHASES),
+    *(row(phase,        E.phase_ready,               otherwise,       phase,           None,        "show what would happen",                          PACE, sets={"step": "ready"}) for phase in PHASES[:5]),
+    *(row(phase, E.agent_failed, otherwise, phase, None,    "name what broke: ask a person",                   EXT + "an agent that breaks costs no phase", sets=BROKEN) for phase in (S.planning, S.plan_review, S.codegen, S.review)),
+    *(row(phase,       E.next_requested,            otherwise,       phase,          None,        "look again, then go on",                          PACE, sets={"step": "confirmed"}) for phase in PHASES[:5]),
+    *(row(phase,       E.rework_requested,          otherwise,       phase,          None,        "do the phase again",                              PACE, sets=WORK) for phase in PHASES[:5]),
+    *(row(phase,       E.restore_requested,         otherwise,       phase,          None,        "put the recorded documents back",                 DISK, sets={"step": "restore"}) for phase in PHASES),
+    row(S.planning,    E.adoption_requested,        otherwise,       S.planning,     None,        "take the plan over as it is",                     DISK, sets={"step": "adopt"}),
+    *(row(phase,       E.retry_requested,           AT_WORK,         phase,          None,        "do the work again",                               PARK, sets=WORK) for phase in PHASES[:5]),
+    row(S.accept,      E.retry_requested,           otherwise,       S.accept,       None,        "look where the change would go again",            PARK, sets={"step": "base", "decision": "none"}),
+    row(S.revert,      E.retry_requested,           WAS_DELIVERED,   S.revert,       None,        "try to take it back again",                       PARK, sets=WORK),
+    row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
+    *(row(phase,       E.retry_requested,           otherwise,       phase,          None,        "look again",                                      PARK, sets={"step": "confirmed"}) for phase in PHASES[:5]),
+    row(S.planning,    E.words_given,               otherwise,       S.planning,     None,        "re-plan (redo) with what was said",               "§2 planning → planning", sets=WORK),
+    row(PHASES[1:],    E.words_given,               otherwise,       STAY,           None,        "keep it for whoever works next",                  EXT + "people may speak at any time"),
+    # redo
+    row((S.planning, S.plan_review, S.codegen, S.review, S.accept), E.redo_planning, otherwise, S.planning, None, "re-plan (redo)",              REDO, sets=AGAIN_FROM),
+    row((S.plan_review, S.codegen), E.redo_plan_review, otherwise,   S.plan_review,  None,        "review the plan again",                           REDO, sets=AGAIN_FROM),
+    row((S.codegen, S.review, S.test, S.accept), E.redo_codegen, otherwise, S.codegen, None,      "re-run codegen",                                  REDO, sets=AGAIN_FROM),
+    row((S.review, S.accept), E.redo_review,        otherwise,       S.review,       None,        "review again",                                    REDO, sets=AGAIN_FROM),
+    row(S.test,        E.redo_test,                 otherwise,       S.test,         None,        "test again",                                      REDO, sets=AGAIN_FROM),
+    row(S.done,        E.redo_planning,             otherwise,       S.planning,     None,        "reopen with another plan",                        REDO, sets=REOPENED),
+    row(S.done,        E.redo_codegen,              otherwise,       S.codegen,      None,        "reopen with another change",                      REDO, sets=REOPENED),
+    row(S.done,        E.redo_accept,               WAS_DELIVERED,   S.accept,       None,        "reopen the decision",                             REDO, sets={**REOPENED, "step": "decide"}),
+)
+# fmt: on
+
+# ── Namings: how facts become events ────────────────────────────────────────────────────────────────────────────────
+
+LOOKED = ((DAMAGE_FOUND, E.documents_damaged),)
+SEEN = (*LOOKED, (UNSEEN, E.phase_ready))
+
+# fmt: off
+NAMES = (
+    naming(DRAFT, (BROKE, E.agent_failed), (SHARED_WORK, E.plan_drafted), (DRAFTED_ALONE, E.planning_converged), (otherwise, E.agent_failed)),
+    naming(COMMENT, (COMMENT_BROKE, E.agent_failed), (LAST_ASKS, E.planning_converged), (LAST_CONCERNED, E.round_needed), (LAST_COMMENT, E.planning_converged), (otherwise, E.plan_commented)),
+    naming(QUESTIONS, (otherwise, E.questions_answered)),
+    naming(INSPECT_PLAN, *LOOKED, (QUESTIONS_LEFT, E.questions_open), (NO_SCOPE, E.scope_missing), (UNSEEN, E.phase_ready), (PLANNED, E.planning_succeeded), (otherwise, E.documents_damaged)),
+    naming(REVIEW_PLAN, (PLAN_OPINION_BROKE, E.agent_failed), (LAST_PLAN_OPINION, E.plan_reviews_complete), (otherwise, E.plan_reviewed)),
+    naming(INSPECT_PLAN_REVIEW, *SEEN, (PLAN_BLOCKED, E.review_blocked), (PLAN_OK, E.review_ok), (otherwise, E.review_needs_changes)),
+    naming(PREPARE, (TREE_READY, E.workspace_ready), (otherwise, E.setup_failed)),
+    naming(MEASURE, (otherwise, E.baseline_recorded)),
+    naming(CODE, (BROKE, E.agent_failed), (FITS, E.code_written), (otherwise, E.agent_failed)),
+    naming(CREW, (CREW_APPROVED, E.crew_done), (otherwise, E.crew_failed)),
+    naming(INSPECT_CODE, *SEEN, (SAYS_UNCLEAR, E.plan_unclear), (SAYS_MISMATCH, E.scope_mismatch), (LEAVES_PLAN, E.scope_mismatch), (EMPTY, E.codegen_empty), (BUILT, E.codegen_completed), (otherwise, E.documents_damaged)),
+    naming(REVIEW_CODE, (CODE_OPINION_BROKE, E.agent_failed), (LAST_CODE_OPINION, E.code_reviews_complete), (otherwise, E.code_reviewed)),
+    naming(INSPECT_REVIEW, *SEEN, (FLAWED, E.plan_flawed), (PASSES, E.review_passes), (otherwise, E.needs_code_changes)),
+    naming(RUN_SUITES, (otherwise, E.suites_run)),
+    naming(INSPECT_TESTS, *SEEN, (UNPROVEN, E.test_failures), (TOUCHED, E.evidence_questioned), (DOUBTED, E.evidence_questioned), (PROVEN, E.tests_complete), (otherwise, E.test_failures)),
+    naming(EVIDENCE, (ACCEPTS, E.evidence_accepted), (otherwise, E.evidence_declined)),
+    naming(LOOK_AT_BASE, (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_conflicts)),
+    naming(DECIDE, (otherwise, E.decision_given)),
+    naming(INSPECT_DECISION, *LOOKED, (HANDED_BEFORE, E.accepted_again), (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
+    naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
+    naming(TAKE_BACK, (DONE, E.change_reverted), (otherwise, E.revert_conflicted)),
+    naming(INSPECT_REVERT, *LOOKED, (REVERT_DONE, E.revert_recorded), (otherwise, E.revert_refused)),
+    naming(RECORD, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
+    naming(RESTORE, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
+    naming(ADOPT, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
+    naming(NEXT, (SAYS_NEXT, E.next_requested), (otherwise, E.rework_requested)),
+    naming(DAMAGED_PLAN, (SAYS_ADOPT, E.adoption_requested), (otherwise, E.restore_requested)),
+    naming(DAMAGE, (otherwise, E.restore_requested)),
+    naming(AGAIN, (otherwise, E.retry_requested)),
+)
+# fmt: on
+# fmt: off
+FOLDS = tuple(fold(e, change) for change, events in (
+    (folds.heard, (E.words_given,)),
+    (folds.replan, (E.redo_planning,)),
+    (folds.drafted, (E.plan_drafted,)),
+    (folds.commented, (E.plan_commented,)),
+    (folds.another_round, (E.round_needed,)),
+    (folds.converged, (E.planning_converged,)),
+    (folds.inspected, (E.questions_open, E.evidence_questioned, E.phase_ready)),
+    (folds.answered, (E.questions_answered,)),
+    (folds.scope_missing, (E.scope_missing,)),
+    (folds.entered, (E.planning_succeeded, E.review_ok, E.codegen_completed, E.review_passes, E.tests_complete, E.requires_further_changes, E.needs_review, E.upstream_problem, E.revert_refused)),
+    (folds.opined, (E.plan_reviewed, E.plan_reviews_complete, E.code_reviewed, E.code_reviews_complete)),
+    (folds.plan_sent_back, (E.review_needs_changes, E.review_blocked)),
+    (folds.prepared, (E.workspace_ready,)),
+    (folds.setup_failed, (E.setup_failed,)),
+    (folds.measured, (E.baseline_recorded,)),
+    (folds.coded, (E.code_written,)),
+    (folds.crew_coded, (E.crew_done,)),
+    (folds.nothing_coded, (E.codegen_empty,)),
+    (folds.out_of_scope, (E.scope_mismatch,)),
+    (folds.unclear, (E.plan_unclear,)),
+    (folds.code_sent_back, (E.needs_code_changes,)),
+    (folds.replanned, (E.plan_flawed,)),
+    (folds.suites_run, (E.suites_run,)),
+    (folds.tests_sent_back, (E.test_failures,)),
+    (folds.evidence_accepted, (E.evidence_accepted,)),
+    (folds.evidence_declined, (E.evidence_declined,)),
+    (folds.based, (E.base_unmoved,)),
+    (folds.rebased, (E.base_moved,)),
+    (folds.conflicted_base, (E.base_conflicts,)),
+    (folds.decided, (E.decision_given,)),
+    (folds.delivered, (E.accepted,)),
+    (folds.undelivered, (E.delivery_failed,)),
+    (folds.taken_back, (E.revert_requested,)),
+    (folds.reverted, (E.change_reverted,)),
+    (folds.unreverted, (E.revert_conflicted,)),
+    (folds.recorded, (E.documents_recorded,)),
+    (folds.unrecorded, (E.recording_failed,)),
+    (folds.failed, (E.agent_failed,)),
+    (folds.confirmed, (E.next_requested,)),
+    (folds.reworked, (E.rework_requested,)),
+    (folds.damaged, (E.documents_damaged,)),
+    (folds.asked_to, (E.restore_requested, E.adoption_requested, E.retry_requested)),
+    (folds.redo, (E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept)),
+) for e in events)
+# fmt: on
+LAWS = (
+    Only("outcome", "accepted", by=(E.accepted, E.accepted_again)),
+    Only("outcome", "reverted", by=(E.revert_recorded,)),
+    Only("decision", "accepted", by=(E.decision_given,)),
+    Only("delivered", "yes", by=(E.accepted,)),
+    Only("evidence", "accepted", by=(E.evidence_accepted,)),
+    Before(S.plan_review, then=S.codegen),
+    Before(S.codegen, then=S.review),
+    Before(S.review, then=S.test),
+    Before(S.test, then=S.accept),
+    Before(S.accept, then=S.done),
+    Possible(S.done, when=ACCEPTED),
+    Possible(S.done, when=REVERTED),
+)
+
+MACHINE = machine(
+    "task",
+    "A task's life over its files: planned, reviewed, built, reviewed, tested, accepted, taken back.",
+    states=S,
+    events=E,
+    rows=TABLE,
+    context=ctx.Context,
+    namings=NAMES,
+    folds=FOLDS,
+    laws=LAWS,
+    constants={
+        "codegen": ("coder", "roundtable"),
+    },
+    memory={
+        "step": (
+            "work", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken",
+            "evidence", "base", "decide", "deliver",
+        ),
+        "workspace": ("unprepared", "ready", "measured"),
+        "evidence": ("plain", "touched", "accepted"),
+        "decision": ("none", *DECISIONS.values()),
+        "delivered": ("no", "yes", "reverted"),
+        "outcome": (None, "accepted", "reverted"),
+    },
+    successes=("accepted",),
+    roles=(),
+    begin=lambda request: (E.task_received, *ctx.begin(request)),
+)  # fmt: skip

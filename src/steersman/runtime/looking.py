@@ -1,0 +1,43 @@
+"""The files of a task as they are on disk now, by their digests; a folder has one digest over all that is in it.
+
+**Invariant:** no link is followed and nothing is written; what cannot be read has no digest.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from steersman.contracts.task.words import COPIES
+from steersman.judges.task.found import Found
+from steersman.judges.task.inspection import folder_digest
+from steersman.ports.artifacts import Artifacts
+
+
+def look(artifacts: Artifacts, run: str, names: Iterable[str]) -> dict[str, Found]:
+    """What is in the place of each of these files."""
+    return {name: artifacts.read(run, name) for name in names}
+
+
+def copies(artifacts: Artifacts, run: str) -> dict[str, Found]:
+    """Everything below the folder of copies, by its name from there."""
+    return {name: artifacts.read(run, f"{COPIES}/{name}") for name in artifacts.names(run, COPIES) if name}
+
+
+def digest_of(found: Found) -> str:
+    """The digest of a plain file's bytes; nothing where there is none."""
+    return sha256(found.data).hexdigest() if found.kind == "file" else ""
+
+
+def digests(artifacts: Artifacts, run: str, names: Iterable[str]) -> dict[str, str]:
+    """The digest of each of these files, the folder of copies among them."""
+    return {name: _digest(artifacts, run, name) for name in names}
+
+
+def _digest(artifacts: Artifacts, run: str, name: str) -> str:
+    if name == COPIES:
+        return folder_digest({n: digest_of(found) for n, found in copies(artifacts, run).items()})
+    return digest_of(artifacts.read(run, name))
+
+
+def still(artifacts: Artifacts, run: str, seen: Mapping[str, str]) -> bool:
+    """Whether the files are what they were when they were looked at."""
+    return digests(artifacts, run, seen) == dict(seen)
