@@ -177,31 +177,33 @@ def test_a_file_that_does_not_belong_there_is_found():
     assert [p.field for p in verify({**FILES, "extra.json": b"{}"})] == ["extra.json"]
 
 
-@pytest.mark.parametrize(
-    ("name", "word"),
-    [
-        ("intent.json", "intent_checksum"),
-        ("policy.json", "policy_digest"),
-        ("context_bundle.json", "facts_digest"),
-        ("registry_snapshot.json", "registry_digest"),
-        ("execution_graph.json", "checksum"),
-        ("review_pack.json", "plan_id"),
-        ("settled_questions.json", "plan_id"),
-    ],
-)
-def test_a_changed_document_under_a_new_manifest_does_not_fit_its_lineage(name, word):
-    """Whoever changes a document and lists it anew is found by what it was made from."""
+NO_PLAN = "plan_0000000000000000"
+# file, what of it no longer leads to the plan, and what somebody changed in it
+FORGED = [
+    ("intent.json", "intent_checksum", lambda v: v.update(title="Another title")),
+    ("intent.json", "audit.checksum", lambda v: v["audit"].update(checksum="0" * 64)),
+    ("intent.json", "derived_from_intent", lambda v: v.update(id="intent_another_one")),
+    ("manifest.json", "intent_id", lambda v: v.update(intent_id="intent_another_one")),
+    ("policy.json", "policy_digest", lambda v: v.update(max_retries=3)),
+    ("context_bundle.json", "policy_digest", lambda v: v["policy"].update(max_retries=3)),
+    ("context_bundle.json", "facts_digest", lambda v: v["facts"].update(project_id="other")),
+    ("context_bundle.json", "memory_digest", lambda v: v["memory"].update(query="another leak")),
+    ("registry_snapshot.json", "registry_digest", lambda v: v.update(digest="0" * 64)),
+    ("registry_snapshot.json", "digest", lambda v: v["entries"].pop()),
+    ("execution_graph.json", "checksum", lambda v: v["nodes"][0].update(label="Another label")),
+    ("execution_graph.json", "lineage", lambda v: v["lineage"].update(facts_digest="0" * 64)),
+    ("manifest.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
+    ("execution_graph.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
+    ("settled_questions.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
+    ("review_pack.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
+]
+
+
+@pytest.mark.parametrize(("name", "word", "forge"), FORGED, ids=[f"{n}-{w}" for n, w, _ in FORGED])
+def test_a_changed_document_under_a_new_manifest_does_not_fit_its_lineage(name, word, forge):
+    """Whoever changes a document and lists it anew is found by what it was made from, each step of it by itself."""
     value = msgspec.json.decode(FILES[name])
-    changes = {
-        "intent.json": lambda v: v.update(title="Another title"),
-        "policy.json": lambda v: v.update(max_retries=3),
-        "context_bundle.json": lambda v: v["facts"].update(project_id="other"),
-        "registry_snapshot.json": lambda v: v.update(digest="0" * 64),
-        "execution_graph.json": lambda v: v["nodes"][0].update(label="Another label"),
-        "review_pack.json": lambda v: v.update(plan_id="plan_0000000000000000"),
-        "settled_questions.json": lambda v: v.update(plan_id="plan_0000000000000000"),
-    }
-    changes[name](value)
+    forge(value)
     found = verify(relisted({**FILES, name: canonical(value)}))
     assert (name, word) in {(p.field, p.message.split()[0]) for p in found}
 
@@ -244,11 +246,14 @@ def test_a_lineage_with_gaps_is_told():
     less = replace(
         graph.lineage,
         registry_versions=replace(
-            versions, workflows={}, rules={}, commands={**versions.commands, "read_code": "9.0.0"}
+            versions, workflows={}, agents={}, rules={}, commands={**versions.commands, "read_code": "9.0.0"}
         ),
     )
     assert [p.field for p in lineage_gaps(replace(graph, lineage=less), snapshot)] == [
         "lineage.registry_versions.workflows.bug_fix",
+        "lineage.registry_versions.agents.agent_coder",
+        "lineage.registry_versions.agents.agent_reviewer",
+        "lineage.registry_versions.agents.agent_tester",
         "lineage.registry_versions.commands.read_code",
         "lineage.registry_versions.rules.rule_no_writes",
     ]
@@ -312,6 +317,15 @@ def test_a_genuine_envelope_holds_and_no_other():
 def test_what_is_no_envelope_is_refused(data):
     """Nothing but one canonical envelope with a signature is taken."""
     assert envelope_problems(data, FILES, lambda *_: True)
+
+
+@pytest.mark.parametrize("times", [0, 2, 3])
+def test_an_envelope_has_one_signature(times):
+    """§11: the same signature twice, or none, is not the file that was frozen, though every signature in it holds."""
+    found = msgspec.json.decode(signed(FILES))
+    found["signatures"] *= times
+    (told,) = envelope_problems(canonical(found), FILES, holds)
+    assert f"{times} signatures" in told.message
 
 
 def test_no_byte_of_an_envelope_changes_unseen():

@@ -273,6 +273,17 @@ def test_a_security_review_goes_to_whoever_has_that_area():
     assert held == {"security": "agent_reviewer", "cost": "agent_all"}
 
 
+def test_a_node_in_two_lanes_is_a_fault():
+    """001 §5 guard: who does what is told once; a node of two lanes is nobody's."""
+    graph = draft(inputs())
+    coder, reviewer, *rest = graph.swimlanes
+    node = coder.node_refs[0]
+    both = replace(reviewer, node_refs=(*reviewer.node_refs, node))
+    (fault,) = faults(replace(graph, swimlanes=(coder, both, *rest)), inputs()).unassigned
+    assert (fault.field, fault.message.split(" is in ")[1]) == ("selected_agents", "2 lanes instead of one.")
+    assert faults(graph, inputs()).unassigned == ()
+
+
 def test_an_agent_for_whom_there_is_nothing_has_no_lane_and_is_a_fault():
     """001 §5 guard: all agents have swimlane assignments."""
     known = registry(agent("agent_idle", "idler", "release"))

@@ -65,12 +65,16 @@ def test_a_budget_that_does_not_suffice_is_over(budget, less):
         assert tuple(b.name for b in review_faults(i, pack, question_answers(i)).over) == expected
 
 
-def test_money_is_counted_in_whole_dollars_upwards():
-    """A started dollar is a dollar."""
+@pytest.mark.parametrize(("limit", "over"), [(1, ("max_cost_usd",)), (2, ())])
+def test_money_is_counted_in_whole_dollars_upwards(limit, over):
+    """A started dollar is a dollar, and one more than the budget has is over it (001 §9)."""
     model = ModelChoice(model="dear", placement="cloud", micro_usd_per_million_tokens=1_000_000_000)
     coder = next(c for c in CONTENT if c.id == "agent_coder")
-    known = registry(replace(coder, models=(model,)))
-    assert budgets(outputs(inputs(known=known)).review)["max_cost_usd"] == (10, 2, True)
+    of = intent(budgets=replace(intent().budgets, max_cost_usd=limit))
+    i = inputs(of, known=registry(replace(coder, models=(model,))))
+    pack = outputs(i).review
+    assert budgets(pack)["max_cost_usd"] == (limit, 2, not over)
+    assert tuple(b.name for b in review_faults(i, pack, question_answers(i)).over) == over
 
 
 @pytest.mark.parametrize(("bulk", "within"), [(False, False), (True, True)])
