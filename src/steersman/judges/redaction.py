@@ -24,7 +24,7 @@ from steersman.judges.torn_secrets import TRACES, torn
 SHORTEST_KNOWN = SHORTEST
 _PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
 _LITERAL = re.compile(r'"(?:[^"\\]++|\\.)*+"')
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
+_RUN = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}+={0,2}")  # what could be base64
 _MARKER = re.compile(MARKER)
 # Words of shapes that could stand in JSON outside of its strings, as far as their letters go; names could not.
 _OUTSIDE = tuple(word for word in WORDS if set(word) <= set("{}[],: \t\r\n0123456789.eE+-truefalsenull"))
@@ -54,7 +54,8 @@ def marker(kind: str, secret: str, key: bytes = b"") -> str:
 
 def _redacted(text: str, known: tuple[str, ...], key: bytes, signs: Signs = ALL_SIGNS) -> str:
     for _ in range(_PASSES):
-        found = _chosen(_outside_markers(text, _secrets(text, known, signs)))
+        secrets = list(_secrets(text, known, signs))
+        found = _chosen(_outside_markers(text, secrets)) if secrets else []
         if not found:
             break
         text, signs = _without(text, found, key), ALL_SIGNS  # a marker has words of its own

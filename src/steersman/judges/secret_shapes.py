@@ -299,6 +299,13 @@ def names_one(text: str) -> bool:
 def shaped(text: str, signs: Signs = ALL_SIGNS) -> Iterator[Span]:
     """Every secret that shows itself; they may overlap. `signs` are those of what the text is a part of."""
     here = [word for word in signs.words if word in text]
+    if here:
+        yield from _with_words(text, here)
+    if signs.named:
+        yield from _named(text)
+
+
+def _with_words(text: str, here: list[str]) -> Iterator[Span]:
     present = [_KEY_OF[word] for word in here if word in _KEY_OF]
     whole = [span for shape in present for span in _matches(shape, text)]
     yield from whole
@@ -306,8 +313,6 @@ def shaped(text: str, signs: Signs = ALL_SIGNS) -> Iterator[Span]:
     for shape in SHAPES if len(here) > len(present) else ():
         if any(word in here for word in shape.words):
             yield from _matches(shape, text)
-    if signs.named:
-        yield from _named(text)
 
 
 def _torn(text: str, present: list[Shape], whole: set[int]) -> Iterator[Span]:

@@ -3,8 +3,6 @@
 **Invariant:** bytes that do not give the registry of their digest give none.
 """
 
-from typing import Any
-
 import msgspec
 
 from steersman.contracts.planning.content import KINDS
@@ -16,7 +14,7 @@ from steersman.kernel.canonical import canonical
 class _Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Kind
     origin: Origin
-    content: dict[str, Any]
+    content: msgspec.Raw
     file: str = ""
 
 
@@ -36,7 +34,8 @@ def archived(registry: Registry) -> bytes:
 def items_archived(data: bytes) -> tuple[Item, ...]:
     """What an archive holds. Raises msgspec.DecodeError."""
     return tuple(
-        Item(msgspec.convert(one.content, KINDS[one.kind]), one.origin, one.file) for one in _read(data)
+        Item(msgspec.json.decode(one.content, type=KINDS[one.kind]), one.origin, one.file)
+        for one in _read(data)
     )
 
 

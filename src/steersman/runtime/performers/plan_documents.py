@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -27,6 +27,19 @@ from steersman.runtime.call import Call
 from steersman.runtime.planning import Planning
 
 COORDINATOR = f"steersman {__version__}"
+SMALL = 256 * 1024  # characters of a document that is remembered
+
+
+def _decoded(text: str, shape: Any) -> Any:
+    """Most documents are asked for by most effects; a plain value is never shared, for it could be changed."""
+    if shape is Any or len(text) > SMALL:
+        return msgspec.json.decode(text, type=shape)
+    return _remembered(text, shape)
+
+
+@lru_cache(maxsize=16)
+def _remembered(text: str, shape: Any) -> Any:
+    return msgspec.json.decode(text, type=shape)
 
 
 class Table:
@@ -40,7 +53,7 @@ class Table:
 
     def read(self, name: str, shape: Any) -> Any:
         ref = self.call.given(name, "")
-        return msgspec.json.decode(self.call.payloads.get(ref), type=shape) if ref else None
+        return _decoded(self.call.payloads.get(ref), shape) if ref else None
 
     def keep(self, document: Any) -> tuple[str, str]:
         """A document's payload and the digest of its canonical bytes."""
