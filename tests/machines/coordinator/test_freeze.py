@@ -321,7 +321,7 @@ def test_what_is_no_envelope_is_refused(data):
 
 @pytest.mark.parametrize("times", [0, 2, 3])
 def test_an_envelope_has_one_signature(times):
-    """§11: the same signature twice, or none, is not the file that was frozen, though every signature in it holds."""
+    """§10: the same signature twice, or none, is not the file that was frozen, though every signature in it holds."""
     found = msgspec.json.decode(signed(FILES))
     found["signatures"] *= times
     (told,) = envelope_problems(canonical(found), FILES, holds)

@@ -1,7 +1,7 @@
 """A frozen plan as an in-toto Statement in a DSSE envelope: the bytes that are signed, and the check of a signed one.
 
-The signature itself is made and checked by whoever has the key. **Invariant:** an envelope says nothing until its
-signature holds over exactly these bytes and its subjects are exactly these files.
+The signature itself is made and checked by whoever has the key. **Invariant:** an envelope says nothing until its one
+signature holds over exactly these bytes and its subjects are exactly these files; each plan and signature has one form.
 """
 
 import base64
@@ -108,12 +108,14 @@ def _differences(
     files: Mapping[str, bytes],
     holds: Holds,
 ) -> Iterator[Problem]:
-    if canonical(found) != data:
-        yield _of("Its bytes are not the canonical ones.")
+    if len(signed) != 1:
+        yield _of(f"It has {len(signed)} signatures; the one of whoever froze the plan is all it can have.")
+    elif envelope(payload, *signed[0]) != data:
+        yield _of("Its bytes are not the canonical ones of its statement, key and signature.")
     if found.payload_type != PAYLOAD_TYPE:
         yield _of(f"Its payload is a {clip(found.payload_type, 100)}, not a {PAYLOAD_TYPE}.")
     said = pae(found.payload_type, payload)
-    if not signed or not all(holds(said, keyid, sig) for keyid, sig in signed):
+    if not all(holds(said, keyid, sig) for keyid, sig in signed):
         yield _of("No signature of this project's key holds over it.")
     if payload != statement(files):
         yield _of("It is about other files than these.")
