@@ -1,6 +1,7 @@
 """Frozen plans in folders: whole or not there, and nothing of anybody else's is touched."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -66,6 +67,33 @@ def test_a_place_that_is_none_is_told_before_anything_is_planned(plans, tmp_path
     with pytest.raises(WorkspaceError):
         plans.write(str(place), PLAN)
     assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize("kind", ["plain", "separate", "linked", "bare", "through a link"])
+def test_no_plan_lies_where_git_keeps_a_repository(plans, tmp_path, kind):
+    """Beside its files, apart from them, of a linked checkout, bare, or behind a link: a hook is no place for a plan."""
+    made = {
+        "plain": ["init", "-q", "work"],
+        "bare": ["init", "-q", "--bare", "apart"],
+    }.get(kind, ["init", "-q", "--separate-git-dir", "apart", "work"])
+    _git(tmp_path, *made)
+    gits = tmp_path / ("work/.git" if kind == "plain" else "apart")
+    if kind == "linked":
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.invalid")
+        _git(tmp_path / "work", *who, "commit", "-q", "--allow-empty", "-m", "first")
+        _git(tmp_path / "work", "worktree", "add", "-q", "../other")
+        gits = gits / "worktrees" / "other"
+    if kind == "through a link":
+        (tmp_path / "link").symlink_to(gits)
+        gits = tmp_path / "link"
+    for place in (gits / "hooks" / "plan", gits / "plan", gits):
+        assert "git's" in plans.problem(str(place))
+    assert plans.problem(str(tmp_path / "plan")) is None
+    assert kind == "bare" or plans.problem(str(tmp_path / "work" / "plan")) is None
+
+
+def _git(place, *words):
+    subprocess.run(["git", *words], cwd=place, check=True, capture_output=True)
 
 
 def test_what_is_no_plain_file_reads_as_empty(plans, tmp_path):

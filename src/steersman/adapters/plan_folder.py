@@ -27,7 +27,7 @@ class FolderPlans:
         """Whether a person can have a plan there: not where git or steersman keep what is theirs."""
         real = Path(os.path.realpath(place))
         kept = any(real.is_relative_to(os.path.realpath(one)) for one in self._reserved)
-        if kept or any(part.casefold() == ".git" for part in real.parts):
+        if kept or any(map(_is_gits, (real, *real.parents))):
             return f"{place} is kept for git's or steersman's own: choose another place with --out"
         return self._occupied(place)
 
@@ -83,6 +83,12 @@ class FolderPlans:
             return {name: _plain(folder, name) for name in names}
         finally:
             os.close(folder)
+
+
+def _is_gits(folder: Path) -> bool:
+    """Whether git keeps a repository there: by its name, or wherever it lies by what git itself knows it by."""
+    head, *inside = (os.path.join(folder, name) for name in ("HEAD", "objects", "refs"))
+    return folder.name.casefold() == ".git" or (os.path.isfile(head) and all(map(os.path.isdir, inside)))
 
 
 def _parent(place: str) -> str | None:
