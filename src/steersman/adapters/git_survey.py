@@ -8,7 +8,8 @@ A tree is written by strangers. A pipe called `.gitignore` keeps git waiting for
 import os
 import stat
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from steersman.errors import UnrecordableError
 
@@ -16,7 +17,7 @@ MOST_ENTRIES = 2_000_000
 _READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules", b".mailmap"})
 
 
-class Survey(NamedTuple):
+class Survey(msgspec.Struct, frozen=True):
     """What needs a second look; paths are relative to the tree, as bytes."""
 
     special: tuple[bytes, ...]  # pipes, sockets, devices

@@ -7,7 +7,8 @@ import base64
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from steersman.judges.patterns import later
 from steersman.judges.projection import BROKEN, INVISIBLE, hides, seen_through
@@ -21,7 +22,7 @@ _FILLER = later(f"{INVISIBLE.pattern}|{BROKEN.pattern}")
 _UNSAFE = re.compile(rb"[^A-Za-z0-9._~-]")
 
 
-class Form(NamedTuple):
+class Form(msgspec.Struct, frozen=True):
     """One way to write a value."""
 
     needle: str
@@ -29,7 +30,7 @@ class Form(NamedTuple):
     after: int = 0
 
 
-class Hidden(NamedTuple):
+class Hidden(msgspec.Struct, frozen=True):
     """A place where a known value stands, and which value it is."""
 
     span: Span

@@ -12,7 +12,6 @@ import hmac
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,7 +29,7 @@ _MARKER = re.compile(MARKER)
 _OUTSIDE = tuple(word for word in WORDS if set(word) <= set("{}[],: \t\r\n0123456789.eE+-truefalsenull"))
 
 
-class Secret(NamedTuple):
+class Secret(msgspec.Struct, frozen=True):
     """One that goes."""
 
     start: int

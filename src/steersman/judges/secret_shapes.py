@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 from steersman.judges.patterns import later
 from steersman.judges.projection import WRAPPED, seen_through
 
@@ -21,7 +23,7 @@ class Span(NamedTuple):
     kind: str
 
 
-class Shape(NamedTuple):
+class Shape(msgspec.Struct, frozen=True):
     """A pattern whose group `s` is the secret; `words`: at least one of them is in every text that has one."""
 
     kind: str

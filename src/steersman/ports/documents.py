@@ -1,14 +1,16 @@
 """Documents that people write: read strictly, with the line of every field, and written whole or not at all."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
+
+import msgspec
 
 Form = Literal["json", "yaml"]
 
 MAX_BYTES = 1024 * 1024  # of one document
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True):
     """A document as it stands in a file."""
 
     value: Any

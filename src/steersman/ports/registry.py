@@ -1,12 +1,14 @@
 """The registries of a project: what is built in with what the project adds, and those that plans were made with."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.judges.planning.registry import Registry
 
 
-class Loaded(NamedTuple):
+class Loaded(msgspec.Struct, frozen=True):
     """A registry as far as it could be read; with a problem nothing may be planned."""
 
     registry: Registry

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from steersman.adapters.scan.listing import Listing, listing
 from steersman.contracts.planning.context import Bounds, FactPack
@@ -23,7 +24,7 @@ from steersman.judges.planning.paths import covers, plain
 from steersman.judges.text import clip
 
 
-class Limits(NamedTuple):
+class Limits(msgspec.Struct, frozen=True):
     """How much is read."""
 
     each: int = 4 * 1024 * 1024  # bytes of one file

@@ -6,7 +6,8 @@ complete and there is none), one of `intent`, `policy`, `registry`, `memory`, or
 """
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.context import ContextBundle
@@ -20,7 +21,7 @@ _CITED = 5  # of one kind: enough to look at
 _REF = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S{1,480}")
 
 
-class Basis(NamedTuple):
+class Basis(msgspec.Struct, frozen=True):
     """The names of what a rule goes by, and what of it is lacking."""
 
     used: tuple[Ref, ...]

@@ -6,6 +6,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
+import msgspec
+
 from steersman.contracts.planning.content import CommandSpec
 from steersman.contracts.planning.context import ContextBundle, FactKind
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
@@ -90,7 +92,7 @@ VARIABLES = tuple(
 FROM_FACTS = frozenset(v.name for v in VARIABLES if v.name.startswith("facts."))
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     """A planned command as it holds: an intent cannot talk a command of the registry down."""
 
     id: str

@@ -38,7 +38,7 @@ class Item(NamedTuple):
     lines: Mapping[Path, int] = MappingProxyType({})
 
 
-class Difference(NamedTuple):
+class Difference(msgspec.Struct, frozen=True):
     """What one of two registries has otherwise: `fields` are paths with both values, for what both have."""
 
     kind: Kind

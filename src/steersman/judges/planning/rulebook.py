@@ -5,7 +5,6 @@
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +18,7 @@ from steersman.judges.problems import field
 Faults = tuple[tuple[Path, Fault], ...]
 
 
-class Compiled(NamedTuple):
+class Compiled(msgspec.Struct, frozen=True):
     """A rule with its program, or with what is wrong with it."""
 
     rule: Rule

@@ -8,6 +8,8 @@ require_review, warn, allow). A deny and an allow that both have severity `block
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, cast
 
+import msgspec
+
 from steersman.contracts.planning.content import CommandSpec, Rule
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.decisions import RuleDecision, RuleFired
@@ -30,7 +32,7 @@ from steersman.judges.text import clip, one_line
 from steersman.kernel.canonical import digest_of
 
 
-class Ruling(NamedTuple):
+class Ruling(msgspec.Struct, frozen=True):
     """What holds of everything that fired."""
 
     decision: Decision
@@ -76,7 +78,7 @@ class _Asked(NamedTuple):
     case: "_Case"
 
 
-class _Case(NamedTuple):
+class _Case(msgspec.Struct, frozen=True):
     """The rule behind it."""
 
     rule: Rule
@@ -84,7 +86,7 @@ class _Case(NamedTuple):
     commands: frozenset[str]
 
 
-class _Heard(NamedTuple):
+class _Heard(msgspec.Struct, frozen=True):
     """What was said about one command."""
 
     answers: tuple[RuleFired, ...]

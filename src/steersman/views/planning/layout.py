@@ -4,7 +4,6 @@
 """
 
 from collections import deque
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +23,7 @@ class Spot(msgspec.Struct, frozen=True, gc=False):
     y: int
 
 
-class Band(NamedTuple):
+class Band(msgspec.Struct, frozen=True):
     """A lane: where it begins and how wide it is."""
 
     name: str
@@ -32,7 +31,7 @@ class Band(NamedTuple):
     width: int
 
 
-class Layout(NamedTuple):
+class Layout(msgspec.Struct, frozen=True):
     """Everything that is drawn."""
 
     width: int

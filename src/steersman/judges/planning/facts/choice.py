@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 from steersman.judges.planning.facts import (
     c_cpp,
@@ -56,7 +57,7 @@ SAMPLES = 3  # files that stand for a language
 LOOKED_INTO = 50  # tests of one folder that are asked for their runner
 
 
-class Choice(NamedTuple):
+class Choice(msgspec.Struct, frozen=True):
     """What is done with the paths of a project."""
 
     read: tuple[str, ...]  # sorted

@@ -86,7 +86,7 @@ def command(source: Source, kind: FactKind, name: str, argv: tuple[str, ...]) ->
 Find = Callable[[Source], Iterable[Finding]]
 
 
-class Reader(NamedTuple):
+class Reader(msgspec.Struct, frozen=True):
     """Which files a function reads: names in small letters (one `*` stands for any part), and where they lie."""
 
     names: str

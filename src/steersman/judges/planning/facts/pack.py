@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
+
 from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPack
 from steersman.judges.planning.facts.choice import Choice, readers_of
 from steersman.judges.planning.facts.finding import TOP, Finding, Source
@@ -34,7 +36,7 @@ class Shown(NamedTuple):
     snippet: str
 
 
-class Page(NamedTuple):
+class Page(msgspec.Struct, frozen=True):
     """What one file has given."""
 
     path: str

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -69,7 +69,7 @@ def text_at(value: dict[str, Any], key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True):
     """A key with its value: where it stands among the others, and on which line."""
 
     path: Path
@@ -123,7 +123,7 @@ def _pair(body: str) -> tuple[str, str]:
     return (key.strip().strip("\"'"), value.strip()) if fits else ("", "")
 
 
-class Element(NamedTuple):
+class Element(msgspec.Struct, frozen=True):
     """An element of XML: its path of tags, its attributes, what it says, and its line."""
 
     path: Path
