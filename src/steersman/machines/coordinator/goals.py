@@ -10,7 +10,8 @@ from steersman.contracts.planning.content import Workflow
 from steersman.contracts.planning.words import Area
 from steersman.judges.planning.registry import Registry
 
-# In the order in which they are taken where two fit equally well: the graver first.
+# In the order in which they are taken where two fit equally well: the graver first. Several words are an order: they fit
+# where a part of the sentence begins with them, so that a deploy that fails is a mistake, and to deploy it is a release.
 WORDS: dict[str, tuple[str, ...]] = {
     "wf_incident": ("incident", "outage", "hotfix", "production", "down", "emergency", "故障"),
     "wf_security_fix": (
@@ -18,7 +19,10 @@ WORDS: dict[str, tuple[str, ...]] = {
         "password", "漏洞", "安全",
     ),
     "wf_data_migration": ("migration", "migrate", "schema", "database", "table", "column", "backfill", "迁移", "数据库"),
-    "wf_release": ("release", "publish", "tag", "ship", "changelog", "发布"),
+    "wf_release": (
+        "release", "publish", "tag", "ship", "changelog", "production", "deploy to", "deploy the", "deploy a", "deploy it",
+        "deploy version", "roll out", "发布", "部署到",
+    ),
     "wf_dependency_upgrade": ("upgrade", "dependency", "dependencies", "bump", "package", "library", "outdated", "升级", "依赖"),
     "wf_refactor": ("refactor", "restructure", "simplify", "rename", "extract", "clean", "tidy", "split", "deduplicate", "重构"),
     "wf_documentation": ("document", "documentation", "doc", "readme", "guide", "tutorial", "docstring", "explain", "文档"),
@@ -93,5 +97,7 @@ def _fitting(goal: str, words: tuple[str, ...]) -> list[str]:
 def _has(word: str, said: set[str], goal: str) -> bool:
     if not word.isascii():
         return word in goal
+    if " " in word:
+        return re.search(rf"(?:^|[.,;:]|\b(?:and|then)\b)\s*{word}\b", goal) is not None
     stems = (word, word.removesuffix("e"))
     return any(stem + ending in said for stem in stems for ending in _ENDINGS if stem == word or ending)
