@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from steersman.judges.infrastructure import instructs_agents, runs_as_code
 from steersman.judges.text import clip, printable
 
 LONGEST = 1024  # bytes of a whole name
@@ -74,7 +73,7 @@ def artifact_problem(name: object) -> str | None:
         return "has a file of a run for a folder"
     if tuple(parts[: len(COPIES)]) == COPIES and len(parts) > len(COPIES):
         return None
-    why = runs_as_code(name) or instructs_agents(name)
+    why = _tells_or_runs(name)
     return f"would be obeyed by a tool: {why}" if why else None
 
 
@@ -84,7 +83,13 @@ def opens_a_gate(name: str) -> str | None:
     if tuple(parts[: len(COPIES)]) != COPIES:
         return None
     inner = "/".join(parts[len(COPIES) :])
-    return runs_as_code(inner) or instructs_agents(inner)
+    return _tells_or_runs(inner)
+
+
+def _tells_or_runs(name: str) -> str | None:
+    from steersman.judges.infrastructure import instructs_agents, runs_as_code  # its tables are long
+
+    return runs_as_code(name) or instructs_agents(name)
 
 
 def name_problem(name: object) -> str | None:
