@@ -79,9 +79,13 @@ class StoreFull(JournalError):  # noqa: N818  the same
 
 
 class MemoryUnavailable(SteersmanError):  # noqa: N818  a state of the memories, not an action that failed
-    """The memories cannot be had."""
+    """The memories cannot be had; `fix` is what would mend it, and part of the message."""
 
     exit_code = 5
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(f"{message}: {fix}" if fix else message)
+        self.fix = fix
 
 
 class NoMemory(MemoryUnavailable):

@@ -1,6 +1,7 @@
 """Facts and memories from the command line."""
 
 import json
+import subprocess
 
 from voyage import Project
 
@@ -44,6 +45,8 @@ def test_a_memory_is_kept_found_and_forgotten(project: Project) -> None:
     gone = project.call("memory", "forget", found[0]["id"])
     assert (gone.code, "there is no memory" in gone.err) == (2, True)
     assert "nothing was found" in project.call("memory", "search", "部署").out
+    nobody = project.call("memory", "add", "x", "--scope", "task")
+    assert (nobody.code, "--subject NAME" in nobody.err) == (2, True)
 
 
 def test_init_remembers_what_the_project_is(project: Project) -> None:
@@ -69,6 +72,26 @@ def test_memories_that_cannot_be_used(project: Project) -> None:
         assert (said.code, "cannot be used" in said.err, "Traceback" in said.err) == (5, True, False)
     said = project.call("init", "--json")
     assert (said.code, json.loads(said.out)["memory"]) == (0, None)
+
+
+def test_the_way_out_of_a_damaged_file(project: Project) -> None:
+    """A plan is BLOCKED with the file and a command; that command, as it stands, makes room for new memories."""
+    assert project.call("init").code == 0
+    (path,) = project.place.rglob("memory.db")
+    path.write_bytes(b"not a database " * 100)
+    told = json.loads(project.call("plan", "Explain how it is built", "--json").out)
+    failure = told["failure"]
+    assert (told["state"], failure["cause"]) == ("BLOCKED", "memory_damaged")
+    (mend,) = [r["how"] for r in failure["recovery_suggestions"] if "`" in r["how"] and str(path) in r["how"]]
+    doctor = json.loads(project.call("doctor", "--json").out)
+    (found,) = [f for f in doctor if f["what"] == "memories"]
+    assert (found["ok"], found["fix"]) == (False, mend)
+    subprocess.run(["sh", "-c", mend.split("`")[1]], check=True)
+    assert [f["ok"] for f in json.loads(project.call("doctor", "--json").out) if f["what"] == "memories"] == [
+        True
+    ]
+    assert project.call("memory", "add", "It is built by hand.").code == 0
+    assert json.loads(project.call("memory", "list", "--json").out)[0]["text"] == "It is built by hand."
 
 
 def test_no_agent_plants_a_memory(project: Project) -> None:

@@ -63,6 +63,15 @@ class MemoriesConformance:
         assert memories.add("a", scope="task", subject="t1", created_at=AT)[1]
         assert len(memories.entries()) == 3
 
+    def test_what_is_about_a_task_or_an_agent_names_it(self, memories: Memories) -> None:
+        """Without a subject nobody could say which one is meant; nothing is kept."""
+        for scope in ("task", "agent"):
+            for subject in ("", "  "):
+                with pytest.raises(UserError, match=f"about one {scope}: name it with --subject"):
+                    memories.add("a", scope=scope, subject=subject, created_at=AT)
+        with pytest.raises(NoMemory):
+            memories.entries()
+
     def test_the_youngest_are_listed_first(self, memories: Memories) -> None:
         """Then by name, as many as are wanted, of the scopes and the subject that are wanted."""
         put(memories, "old", "old too")

@@ -76,7 +76,7 @@ def test_a_secret_leaves_no_trace():
 def test_a_pack_holds_each_memory_once():
     """Those that fit, and of the others only what holds everywhere; by name, without when and by whom."""
     a, b = remembered("a", created_at=AT), remembered("b", created_at=AT)
-    task = remembered("c", scope="task", created_at=AT)
+    task = remembered("c", scope="task", subject="t", created_at=AT)
     pack = packed("q" * 5000, "shop", ("project",), 1, [b], [a, b, task])
     assert [m.id for m in pack.memories] == sorted([a.id, b.id])
     assert not hasattr(pack.memories[0], "created_at")

@@ -72,6 +72,7 @@ CASES = {
     "registry_broken": registry_failure(ME, WRONG),
     "intent_unreadable": precheck_failure(ME, None),
     "memory_unavailable": context_failure(ME, memory="The store cannot be read."),
+    "memory_damaged": context_failure(ME, memory="The file is damaged.", damaged="Move it aside."),
     "facts_unavailable": context_failure(ME, memories=1, facts="Nothing was found."),
     "policy_unavailable": context_failure(ME, memories=1, policy="It was not loaded."),
     "context_missing": context_failure(ME, memories=1),

@@ -136,8 +136,18 @@ class SqliteMemories:
                 db.close()
         except (apsw.Error, OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             raise MemoryUnavailable(
-                f"the memories in {self._path} cannot be used ({error}): restore the file from a backup, or move it away to begin anew"
+                f"the memories in {self._path} cannot be used ({error})", _way_out(self._path)
             ) from error
+
+
+def _way_out(path: str) -> str:
+    """A command for a shell; what lies beside the file goes with it, for its log would be read into a new one."""
+    import shlex
+
+    old, aside = shlex.quote(path), shlex.quote(os.path.join(os.path.dirname(path), "aside.XXXXXX"))
+    return (
+        f'restore the file from a backup, or move it aside and begin anew: `mv {old}* "$(mktemp -d {aside})"`'
+    )
 
 
 def _connected(path: str) -> apsw.Connection:

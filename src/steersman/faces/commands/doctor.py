@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from steersman.errors import JournalError, SteersmanError, StoreBroken
+from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
 from steersman.faces.lost import lost
 from steersman.ports.journal import Journal
@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
     "doctor", "steersman doctor", exits="0 all well · 1 something to mend · 2 wrong usage · 5 store trouble"
 )
 def doctor(deck: Deck) -> int:
-    """Check Python, git, SQLite, store, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
+    """Check Python, git, SQLite, store, memories, disk, steersman.toml, sandbox, agents, delivery, runs put aside and overdue timers."""
     deck.quiet = True
     looks: tuple[Callable[[Deck], Iterator[Finding]], ...] = (
         _python,
@@ -45,6 +45,7 @@ def doctor(deck: Deck) -> int:
         _delivery,
         _talkers,
         _store,
+        _memories,
         _lost,
         _runs,
     )
@@ -184,6 +185,17 @@ def _store(deck: Deck) -> Iterator[Finding]:
         return
     fix = "restore it from a backup; `steersman audit verify` says which runs still fit"
     yield Finding("store", not damage, "; ".join(damage[:5]) or "whole", fix, store=True)
+
+
+def _memories(deck: Deck) -> Iterator[Finding]:
+    try:
+        kept = len(deck.helm.memories(deck.project).entries(limit=10_000))
+    except NoMemory as nothing:
+        yield Finding("memories", ok=True, told=str(nothing))
+    except MemoryUnavailable as error:
+        yield Finding("memories", ok=False, told=str(error).removesuffix(f": {error.fix}"), fix=error.fix)
+    else:
+        yield Finding("memories", ok=True, told=f"{kept} kept")
 
 
 def _lost(deck: Deck) -> Iterator[Finding]:

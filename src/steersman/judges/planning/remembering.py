@@ -48,6 +48,8 @@ def remembered(
         return well_formed(hidden(words, known)).strip()
 
     body, about = clean(text), clean(subject)
+    if scope in ("task", "agent") and not about:
+        raise UserError(f"a memory of scope {scope} is about one {scope}: name it with --subject NAME")
     raw = {
         "id": f"mem_{digest_of([scope, about, body])[:12]}",
         "scope": scope,

@@ -61,15 +61,17 @@ def context_failure(
     about: About,
     *,
     memory: str = "",
+    damaged: str = "",
     memories: int = 0,
     threshold: int = 1,
     facts: str = "",
     policy: str = "",
 ) -> FailurePack:
-    """Nothing to go by; `memory`, `facts` and `policy` say what is wrong with each, where something is."""
+    """Nothing to go by; `memory`, `facts` and `policy` say what is wrong with each, `damaged` how a file is mended."""
     few = f"There are {memories} memories; {threshold} are needed." if memories < threshold else ""
     found: Found = {
-        "memory_unavailable": _said("memory", memory or few),
+        "memory_damaged": (Problem(field="memory", message=memory, fix=damaged),) if damaged else (),
+        "memory_unavailable": () if damaged else _said("memory", memory or few),
         "facts_unavailable": _said("facts", facts),
         "policy_unavailable": _said("policy", policy),
     }

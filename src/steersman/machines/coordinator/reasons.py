@@ -40,6 +40,7 @@ CAUSES: dict[str, Cause] = {
     "intent_unreadable":   Cause(_BOUND,  "The intent could not be looked at", "intent", "Look at the file: `steersman intent check FILE`."),
     # CONTEXT_BUILT
     "memory_unavailable":  Cause(_BOUND,  "There is no memory to go by", "memory", "Add what is known: `steersman memory add TEXT`."),
+    "memory_damaged":      Cause(_BOUND,  "The memories cannot be used", "memory", "Restore the named file from a backup, or move it aside; `steersman doctor` has the command. Then `steersman memory add TEXT`."),
     "facts_unavailable":   Cause(_BOUND,  "There are no facts about the project", "scope.repo_root", "Plan inside the project; `steersman facts` shows what is found."),
     "policy_unavailable":  Cause(_POLICY, "The policy's constraints are not loaded", "policy", "Name a policy file or a preset with --policy."),
     "context_missing":     Cause(_BOUND,  "The context could not be put together", "memory", "Look at `steersman memory list` and `steersman facts`."),

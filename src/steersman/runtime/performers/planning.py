@@ -103,9 +103,9 @@ def precheck(t: Table) -> facts.PrecheckFacts:
 def context(t: Table) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
     reach = t.intent.scope.project_id
-    policy, no_policy = _had(lambda: t.policy)
-    memory, no_memory = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
-    found, no_facts = _had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root))
+    policy, no_policy, _ = _had(lambda: t.policy)
+    memory, no_memory, damaged = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
+    found, no_facts, _ = _had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root))
     seen = facts.ContextFacts(
         memory=memory is not None,
         memories=len(memory.memories) if memory is not None else 0,
@@ -119,6 +119,7 @@ def context(t: Table) -> facts.ContextFacts:
         pack = failure.context_failure(
             failure.About(t.intent.id, "", t.intent.risk.overall),
             memory=no_memory,
+            damaged=damaged,
             memories=seen.memories,
             threshold=seen.threshold,
             facts=no_facts,
@@ -131,12 +132,12 @@ def context(t: Table) -> facts.ContextFacts:
     return msgspec.structs.replace(seen, plan_id=named, bundle_ref=ref, bundle_digest=digest)
 
 
-def _had(ask: Callable[[], Any]) -> tuple[Any, str]:
-    """An answer, or why there is none."""
+def _had(ask: Callable[[], Any]) -> tuple[Any, str, str]:
+    """An answer, or why there is none and what would mend it, where somebody knows."""
     try:
-        return ask(), ""
+        return ask(), "", ""
     except (SteersmanError, OSError, msgspec.MsgspecError) as error:
-        return None, clip(printable(str(error)), 1000)
+        return None, *(clip(printable(told), 1000) for told in (str(error), getattr(error, "fix", "")))
 
 
 @_planned("RULES_EVALUATED")
