@@ -55,7 +55,7 @@ GUARDS = (
     Line("PRECHECKED", "CONTEXT_BUILT", "Schema valid, checksum match, registry refs exist, red lines pass", "valid", (
         ("payload", "ABORTED"), ("schema_broken", "BLOCKED"), ("checksum_wrong", "BLOCKED"), ("asks_alone", "BLOCKED"),
         ("risks_alone", "BLOCKED"), ("unevidenced_command", "BLOCKED"), ("not_registered", "BLOCKED"), ("inactive", "BLOCKED"),
-        ("drifted", "BLOCKED"), ("policy_broken", "BLOCKED"), ("other_mode", "BLOCKED"))),
+        ("drifted", "BLOCKED"), ("policy_broken", "BLOCKED"), ("registry_broken", "BLOCKED"), ("other_mode", "BLOCKED"))),
     Line("CONTEXT_BUILT", "RULES_EVALUATED", "MemoryPack available, FactPack available", "ready", (
         ("no_memory", "BLOCKED"), ("no_facts", "BLOCKED"), ("no_policy", "BLOCKED"))),
     Line("RULES_EVALUATED", "GRAPH_DRAFTED", "All rules decidable, no hard denies", "decided", (

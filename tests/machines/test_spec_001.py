@@ -43,7 +43,7 @@ ILL = {
     "payload": {"payload": 1}, "schema_broken": {"schema_problems": 1}, "checksum_wrong": {"checksum_matches": False},
     "asks_alone": {"broken": ("I2",)}, "risks_alone": {"broken": ("I3",)}, "unevidenced_command": {"broken": ("I4",)},
     "not_registered": {"missing": 1}, "inactive": {"inactive": 1}, "drifted": {"drifted": 1},
-    "policy_broken": {"policy_problems": 1}, "other_mode": {"mode": "semi_auto"},
+    "policy_broken": {"policy_problems": 1}, "registry_broken": {"registry_problems": 1}, "other_mode": {"mode": "semi_auto"},
     "no_memory": {"memory": False}, "no_facts": {"facts": 0}, "no_policy": {"policy": False},
     "routed_away": {"violations": 1}, "conflicting": {"conflicts": 1}, "denied": {"hard_denies": 1},
     "undecidable": {"undecidable": 1}, "unexplained": {"unexplained": 1}, "forbidden": {"forbidden": 1},

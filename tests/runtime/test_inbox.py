@@ -200,6 +200,17 @@ def test_a_deadline_gives_the_default(tmp_path):
     assert (head.state, entry.data["timed_out"], entry.data.get("person", "")) == ("declined", True, "")
 
 
+def test_an_answer_after_the_deadline_is_none(tmp_path):
+    """Also where nobody was there when the time ran out: the default holds, and whoever comes late is told."""
+    world = world_of(tmp_path)
+    run, gate = asking(world, default="reject")
+    world.clock.forward(1_000)
+    with pytest.raises(Busy, match="its time is over, and reject holds"):
+        Bridge(world).answer(gate, "approve", "ann")
+    head = asyncio.run(driven(world, run))
+    assert (head.state, tape(world, run)[-2].data["timed_out"]) == ("declined", True)
+
+
 @pytest.mark.parametrize("default", ["", "approve"])
 def test_no_answer_is_never_an_approval(tmp_path, default):
     """A gate without a default, or with one that would approve, waits for a person, long past its deadline."""

@@ -91,6 +91,7 @@ class Bridge:
             raise ContractError(
                 f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
             )
+        self._in_time(gate)
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
         if "reason" in body:
             body["reason"] = words.reason(self.world, gate.run, body["reason"])
@@ -102,6 +103,16 @@ class Bridge:
             raise Busy(f"gate {gate.id} was answered already: {told}")
         self.world.bell.ring()
         return posted
+
+    def _in_time(self, gate: Gate) -> None:
+        """Whoever does not answer in time has chosen the default, also where nobody was there to say so."""
+        now = self.world.clock.now()
+        if gate.due is None or now < gate.due or gate.default in ("", "approve"):
+            return
+        body = {"choice": gate.default, "person": "", "digest": gate.digest, "timed_out": True}
+        self.world.journal.answer(gate.id, gate.digest, body, now)
+        self.world.bell.ring()
+        raise Busy(f"gate {gate.id} was to be answered before: its time is over, and {gate.default} holds")
 
     def text(self, run: str, said: str) -> str:
         """Keeps a person's longer words as a payload of a run and gives their name."""

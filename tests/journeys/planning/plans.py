@@ -75,6 +75,15 @@ class Plans:
         (self.project.place / "answers.json").write_text(json.dumps(pack))
         return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
+    def answers(self, run: str, **by_default: tuple[str, str]) -> "Planned":
+        """Says to each question what is given for its default."""
+        pack = self.project.call("plan", "answer", run, "--template", "--json").json()
+        pack.pop("exit_code", None)
+        for one in pack["answers"]:
+            one["answer"], one["text"] = by_default.get(one["answer"], (one["answer"], ""))
+        (self.project.place / "answers.json").write_text(json.dumps(pack))
+        return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
+
 
 class Planned:
     """What came of it."""

@@ -187,6 +187,21 @@ def test_time_runs_out_without_a_fallback(plans):
     assert "policy.auto_fallback" in done.changes()
 
 
+def test_a_review_that_only_the_answers_call_for_is_not_passed_over(plans):
+    """§8: a rule that speaks only about the scope that was answered stops the plan, whatever was approved before."""
+    looks = {"decision": "require_review", "reason": "a story says so"}
+    plans.rule("rule_arch", "require_review", "warn", then={**looks, "review": ["architecture"]})
+    plans.rule(
+        "rule_payments", "require_review", "block", 'intent.files.exists(f, f.startsWith("src/chandler/"))',
+        then={**looks, "review": ["security"]},
+    )  # fmt: skip
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    done = plans.answers(waits.run, stop=("text", FILE), keep_with_review=("approve", ""))
+    assert done.state == "BLOCKED"
+    assert "rule_payments" in json.dumps(done.failure)
+    assert done.failure["cause"] == "rest_denied"
+
+
 def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
     """§7: a broken, incomplete or foreign pack is refused with all its problems; the questions stay open."""
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
@@ -232,6 +247,7 @@ BROKEN = {
     "no evidence": (("planned_commands", 0, "evidence_refs"), [], "BLOCKED", "planned_commands[0].evidence_refs"),
     "fabrication": (("constraints", "no_fabrication"), False, "BLOCKED", "constraints.no_fabrication"),
     "high risk alone": (("risk", "overall"), "critical", "BLOCKED", "interaction.mode"),
+    "execution allowed": (("constraints", "execution"), "allowed", "ABORTED", "constraints.execution"),
     "payload on top": (("run",), "make test", "ABORTED", "run"),
     "payload deep": (("scope", "targets", "Shell-Script"), ["rm"], "ABORTED", "scope.targets"),
     "payload in a list": (("selected_agents", 0, "exec"), {}, "ABORTED", "selected_agents[0]"),
@@ -251,7 +267,7 @@ def test_an_intent_that_may_not_be_planned(plans, case):
     kind = "red_line_violation" if state == "ABORTED" else done.failure["failure_type"]
     assert done.failure["failure_type"] == kind
     guards = done.tape()["states"][-1]["guards_evaluated"]
-    assert len(guards) == 13
+    assert len(guards) == 14
     assert not all(g["passed"] for g in guards)
 
 
@@ -290,6 +306,8 @@ def test_a_broken_registry_blocks_and_names_the_file(plans):
     done = plans.plan(name)
     assert (done.state, done.failure["cause"]) == ("BLOCKED", "registry_broken")
     assert "half.yaml" in json.dumps(done.failure["problems"])
+    guards = {g["guard_name"]: g["passed"] for g in done.tape()["states"][-1]["guards_evaluated"]}
+    assert [name for name, fine in guards.items() if not fine] == ["registry_broken", "valid"]
     assert ".steersman/registry" in done.changes()
     value = json.loads((plans.project.repo / name).read_text())
     aborted = plans.plan(plans.write(changed(value, "run", to="make"), seal=False))

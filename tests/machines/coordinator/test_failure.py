@@ -19,7 +19,6 @@ from steersman.machines.coordinator.failure import (
     graph_failure,
     precheck_failure,
     question_failure,
-    registry_failure,
     review_failure,
     rules_failure,
 )
@@ -69,7 +68,7 @@ CASES = {
     "version_drift": precheck_failure(ME, referenced("drifted", version="1.0.0", digest="a" * 64, pinned="0.9.0#bbb")),
     "policy_invalid": precheck_failure(ME, replace(FINE, policy_problems=WRONG)),
     "mode_changed": precheck_failure(ME, FINE, mode_changed="begun in interactive, asked for is full_auto"),
-    "registry_broken": registry_failure(ME, WRONG),
+    "registry_broken": precheck_failure(ME, FINE, registry=WRONG),
     "intent_unreadable": precheck_failure(ME, None),
     "memory_unavailable": context_failure(ME, memory="The store cannot be read."),
     "memory_damaged": context_failure(ME, memory="The file is damaged.", damaged="Move it aside."),

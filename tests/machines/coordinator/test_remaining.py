@@ -32,7 +32,9 @@ def held(i, answers=(), ruled=None):
 def test_a_plan_that_nobody_has_changed_stands():
     """Without answers the rest is the whole, and nothing stands against it."""
     found, left = held(inputs())
-    assert found == NOTHING
+    assert not found.any()
+    assert not NOTHING.any()
+    assert found.decisions == inputs().decisions
     assert left.planned_commands == intent().planned_commands
 
 
@@ -41,19 +43,48 @@ def test_a_plan_that_nobody_has_changed_stands():
     [
         decision("edit_files", "deny", "warn"),
         decision("edit_files", "require_review", "warn"),
-        decision("edit_files", "warn", "warn"),
         decision("edit_files", undecidable=True),
         decision("edit_files", conflict="two rules"),
     ],
-    ids=["deny", "review", "warn", "undecidable", "conflict"],
+    ids=["deny", "review", "undecidable", "conflict"],
 )
 def test_a_rule_that_is_stricter_about_the_rest_stops_it(now):
-    """A deny, a question without an answer, or anything stricter than what was said of the whole; one fact less and it stands."""
+    """A deny, a review that nobody was asked about, a question without an answer; said of the whole, it stands."""
     found, _ = held(inputs(), ruled={"edit_files": now})
     assert [p.field for p in found.ruled_out] == ["planned_commands.edit_files"]
     before = inputs(ruled=(now,))
-    if now.decision in ("require_review", "warn"):
+    if now.decision == "require_review":
         assert held(before)[0].ruled_out == ()
+
+
+def test_a_review_by_another_rule_is_not_the_one_that_was_answered():
+    """A command that one rule wants reviewed is not free of a second one that speaks only about the rest."""
+    first = decision("edit_files", "require_review", "warn")
+    fired = replace(first.rules[0], rule_id="rule_second")
+    second = replace(first, severity="block", review=("security",), rules=(*first.rules, fired))
+    i = inputs(ruled=(first,))
+    found, _ = held(i, [(q.question_id, "approve", "") for q in asked_of(i)], ruled={"edit_files": second})
+    assert [p.field for p in found.ruled_out] == ["planned_commands.edit_files"]
+    assert "rule_second" in found.ruled_out[0].message
+
+
+def test_a_warning_about_the_rest_is_shown_with_the_plan():
+    """What only warns stops nothing; it takes the place of silence in the decisions that are frozen."""
+    now = decision("edit_files", "warn", "warn")
+    found, _ = held(inputs(), ruled={"edit_files": now})
+    assert not found.any()
+    assert now in found.decisions
+    before = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    assert now not in held(before, ruled={"edit_files": now})[0].decisions
+
+
+def test_a_plan_without_any_command_is_none():
+    """Nothing planned is nothing to propose, unless a person does it by hand."""
+    bare = inputs(replace(intent(), planned_commands=()), ruled=())
+    assert "planned_commands" in [p.field for p in held(bare)[0].emptied]
+    by_hand = [(q.question_id, "by_hand", "") for q in asked_of(bare) if q.cause == "missing_command"]
+    assert by_hand
+    assert held(bare, by_hand)[0].emptied == ()
 
 
 def test_rules_see_the_scope_that_was_answered():

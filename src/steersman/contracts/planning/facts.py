@@ -20,6 +20,7 @@ class PrecheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     inactive: int = 0
     drifted: int = 0  # or not pinned
     policy_problems: int = 0
+    registry_problems: int = 0  # of the registry itself
     mode: str = ""  # the stricter of intent and policy
     intent_id: str = ""
     registry: str = ""  # the digest of the registry that holds for the whole run
@@ -81,6 +82,8 @@ class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ruled_out: int = 0  # commands that rules speak against now that the rest is settled
     emptied: int = 0  # phases that have to show something and have nothing left
     alone: int = 0  # a risk that full_auto does not take
+    decisions_ref: str = ""  # what the rules say now that the rest is settled
+    decisions_digest: str = ""
     graph_ref: str = ""
     graph_digest: str = ""
     uncertainties_ref: str = ""

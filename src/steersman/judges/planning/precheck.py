@@ -104,7 +104,7 @@ def facts(report: PrecheckReport, raw: Any, policy_raw: Any) -> PrecheckFacts:
         looked=True,
         schema_problems=len(report.schema_problems),
         checksum_matches=report.checksum_matches,
-        payload=len(report.execution_payload),
+        payload=sum(len(c.details) for c in report.red_lines if c.red_line == "I1"),
         broken=tuple(c.red_line for c in report.red_lines if not c.passed and c.red_line != "I1"),
         missing=found.count("missing"),
         inactive=found.count("inactive"),

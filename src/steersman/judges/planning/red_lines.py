@@ -35,7 +35,13 @@ def red_lines(
     }
     told = {line: tuple(problem(*one, lines) for one in these) for line, these in found.items()}
     told["I1"] = (*payload, *told["I1"])
-    return tuple(RedLineCheck(red_line=n, passed=not details, details=details) for n, details in told.items())
+    unsaid = (
+        {"I1"} if _forbids(raw) is None else set()
+    )  # the schema asks for it; nothing is passed in silence
+    return tuple(
+        RedLineCheck(red_line=n, passed=not details and n not in unsaid, details=details)
+        for n, details in told.items()
+    )
 
 
 def stricter_mode(raw: Any, policy_raw: Any) -> Mode | None:
@@ -54,8 +60,14 @@ def stated_risk(raw: Any, registry: Registry) -> Risk:
 
 
 def _execution(raw: Any) -> Iterator[Told]:
-    if at(raw, ("constraints", "execution")) != "forbidden":
+    if _forbids(raw) is False:
         yield ("constraints", "execution"), "does not say that execution is forbidden (I1)", "write forbidden"
+
+
+def _forbids(raw: Any) -> bool | None:
+    """Whether execution is forbidden; None where nothing is said about it."""
+    said = at(raw, ("constraints", "execution"))
+    return None if said is None else said == "forbidden"
 
 
 def _asking(raw: Any) -> Iterator[Told]:

@@ -128,7 +128,10 @@ def drafted(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
 
 
 def finalized(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
-    return (("set", "settled_ref", e.settled_ref), *_graph(e))
+    """The rules were asked once more about what is left: what they say now is what the plan shows."""
+    now: tuple[Op, ...] = (("set", "decisions_ref", e.decisions_ref),) if e.decisions_ref else ()
+    told = _output("rule_decisions", e.decisions_digest) if e.decisions_ref else ()
+    return (("set", "settled_ref", e.settled_ref), *now, *told, *_graph(e))
 
 
 def _graph(e: GraphFacts) -> tuple[Op, ...]:

@@ -32,12 +32,15 @@ class About(NamedTuple):
     risk: Risk = "low"
 
 
-def precheck_failure(about: About, report: PrecheckReport | None, *, mode_changed: str = "") -> FailurePack:
+def precheck_failure(
+    about: About, report: PrecheckReport | None, *, mode_changed: str = "", registry: Iterable[Problem] = ()
+) -> FailurePack:
     """An intent that may not be planned as it is; `mode_changed` says how its mode is not the run's."""
     if report is None:
         return _pack(about, "PRECHECKED", {}, "intent_unreadable")
     found: Found = {
-        "execution_payload": (*report.execution_payload, *_crossed(report, "I1")),
+        "execution_payload": _executing(report),
+        "registry_broken": registry,
         "schema_invalid": report.schema_problems,
         "checksum_mismatch": () if report.checksum_matches else (_checksum(report),),
         "asks_in_full_auto": _crossed(report, "I2"),
@@ -50,11 +53,6 @@ def precheck_failure(about: About, report: PrecheckReport | None, *, mode_change
         "mode_changed": _said("interaction.mode", mode_changed),
     }
     return _pack(about, "PRECHECKED", found, "intent_unreadable")
-
-
-def registry_failure(about: About, problems: Iterable[Problem]) -> FailurePack:
-    """The registry itself is broken, so that nothing could be held against it."""
-    return _pack(about, "PRECHECKED", {"registry_broken": problems}, "registry_broken")
 
 
 def context_failure(
@@ -215,6 +213,12 @@ def _pack(
         retriable=rows[0].type != "red_line_violation",
         risk=about.risk,
     )
+
+
+def _executing(report: PrecheckReport) -> Iterator[Problem]:
+    """What could be executed, or is said to be allowed to; where nothing is said, the schema asks for it."""
+    yield from report.execution_payload
+    yield from (detail for check in report.red_lines if check.red_line == "I1" for detail in check.details)
 
 
 def _crossed(report: PrecheckReport, red_line: str) -> Iterator[Problem]:

@@ -14,7 +14,6 @@ from steersman.contracts.planning.decisions import Problem, RuleDecision
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import Settled
-from steersman.contracts.planning.words import DECISIONS
 from steersman.judges.planning.risk import assess
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import Choices
@@ -31,9 +30,15 @@ class Remaining(NamedTuple):
     ruled_out: tuple[Problem, ...]
     emptied: tuple[Problem, ...]
     alone: tuple[Problem, ...]
+    decisions: tuple[RuleDecision, ...] = ()  # what holds now: as before, with the warnings that came to it
+
+    def any(self) -> bool:
+        """Whether something does."""
+        return bool(self.ruled_out or self.emptied or self.alone)
 
 
 NOTHING = Remaining((), (), ())
+STRICT = ("require_review", "deny")
 
 
 def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicate: Adjudicate) -> Remaining:
@@ -51,6 +56,7 @@ def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicat
         alone=(Problem(field="interaction.mode", message=told, fix="Choose semi_auto or interactive."),)
         if grave
         else (),
+        decisions=tuple(_holding(inputs, decisions)),
     )
 
 
@@ -66,25 +72,38 @@ def _left(intent: ExecutionIntent, kept: set[str], choices: Choices) -> Executio
 
 
 def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:
-    """Commands about which the rules say something stricter than they said of the whole."""
+    """Commands about which a rule speaks that nobody could answer to: it was silent about the whole."""
     before = inputs.decided()
     for now in decisions:
-        was = before[now.command_id]
-        stricter = DECISIONS.index(now.decision) > DECISIONS.index(was.decision)
-        if stricter or now.decision == "deny" or now.undecidable or now.conflict:
+        new = _speaking(now) - _speaking(before[now.command_id])
+        if new or now.decision == "deny" or now.undecidable or now.conflict:
             yield Problem(
                 field=f"planned_commands.{now.command_id}",
-                message=clip(f"{now.command_id}, as the plan is now: {now.reason}", 1000),
-                fix="Keep in the plan what the rule asks for, or take this command out of planned_commands.",
+                message=clip(
+                    f"{now.command_id}, as the plan is now ({', '.join(sorted(new))}): {now.reason}", 1000
+                ),
+                fix="Write what was answered into the intent, so that it is asked before; or keep in the plan what the rule asks for.",
             )
 
 
+def _speaking(decision: RuleDecision) -> set[str]:
+    """The rules that want a review of a command, or that deny it."""
+    return {r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision in STRICT}
+
+
+def _holding(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[RuleDecision]:
+    """What the rules said, with a warning where they had nothing to say of the whole and have one of the rest."""
+    now = {d.command_id: d for d in decisions if d.decision == "warn"}
+    for was in inputs.decisions:
+        yield now.get(was.command_id, was) if was.decision == "allow" else was
+
+
 def _emptied(inputs: Inputs, kept: set[str], choices: Choices) -> Iterator[Problem]:
-    if inputs.intent.planned_commands and not kept:
+    if not kept and not choices.by_hand:
         yield Problem(
             field="planned_commands",
             message="No command is left: there is nothing to propose.",
-            fix="Cite evidence that can be found, or plan other commands.",
+            fix="Plan commands, and cite evidence for them that can be found.",
         )
     for place in places(inputs):
         name = f"{place.workflow.id}/{place.phase.phase}"

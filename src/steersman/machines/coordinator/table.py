@@ -135,6 +135,7 @@ class E(Events):
 
 # fmt: off
 PAYLOAD = Guard("payload", "I1: an execution payload is in the intent", lambda _, e: e.payload > 0)
+REGISTRY_BROKEN = Guard("registry_broken", "the registry can be read and fits itself", lambda _, e: e.registry_problems > 0)
 SCHEMA_BROKEN = Guard("schema_broken", "the intent breaks its schema (v0.9.1)", lambda _, e: e.schema_problems > 0)
 CHECKSUM_WRONG = Guard("checksum_wrong", "the checksum does not match", lambda _, e: not e.checksum_matches)
 ASKS_ALONE = Guard("asks_alone", "I2: full_auto with questions", lambda _, e: "I2" in e.broken)
@@ -145,7 +146,7 @@ INACTIVE = Guard("inactive", "referenced content is neither active nor frozen", 
 DRIFTED = Guard("drifted", "a version has drifted", lambda _, e: e.drifted > 0)
 POLICY_BROKEN = Guard("policy_broken", "the policy breaks its schema", lambda _, e: e.policy_problems > 0)
 OTHER_MODE = Guard("other_mode", "the run was begun in another mode than intent and policy ask for", lambda c, e: e.mode != c.mode)
-VALID = Guard("valid", "schema valid, checksum match, registry refs exist, red lines pass", lambda c, e: e.looked and not (e.payload or e.schema_problems or e.broken or e.missing or e.inactive or e.drifted or e.policy_problems) and e.checksum_matches and e.mode == c.mode)
+VALID = Guard("valid", "schema valid, checksum match, registry refs exist, red lines pass", lambda c, e: e.looked and not (e.payload or e.schema_problems or e.broken or e.missing or e.inactive or e.drifted or e.policy_problems or e.registry_problems) and e.checksum_matches and e.mode == c.mode)
 
 NO_MEMORY = Guard("no_memory", "MemoryPack unavailable or below its threshold", lambda _, e: not e.memory or e.memories < e.threshold)
 NO_FACTS = Guard("no_facts", "FactPack unavailable", lambda _, e: e.facts == 0)
@@ -247,7 +248,7 @@ TABLE = table(
 
 FAILS = E.validation_failed
 NAMES = (
-    naming(PRECHECK, (PAYLOAD, E.red_line_crossed), (SCHEMA_BROKEN, FAILS), (CHECKSUM_WRONG, FAILS), (ASKS_ALONE, FAILS), (RISKS_ALONE, FAILS), (UNEVIDENCED_COMMAND, FAILS), (NOT_REGISTERED, FAILS), (INACTIVE, FAILS), (DRIFTED, FAILS), (POLICY_BROKEN, FAILS), (OTHER_MODE, FAILS), (VALID, E.validation_passed), (otherwise, FAILS)),
+    naming(PRECHECK, (PAYLOAD, E.red_line_crossed), (REGISTRY_BROKEN, FAILS), (SCHEMA_BROKEN, FAILS), (CHECKSUM_WRONG, FAILS), (ASKS_ALONE, FAILS), (RISKS_ALONE, FAILS), (UNEVIDENCED_COMMAND, FAILS), (NOT_REGISTERED, FAILS), (INACTIVE, FAILS), (DRIFTED, FAILS), (POLICY_BROKEN, FAILS), (OTHER_MODE, FAILS), (VALID, E.validation_passed), (otherwise, FAILS)),
     naming(BUILD_CONTEXT, (NO_MEMORY, E.memory_unavailable), (NO_FACTS, E.context_incomplete), (NO_POLICY, E.context_incomplete), (READY, E.context_ready), (otherwise, E.context_incomplete)),
     naming(ADJUDICATE, (ROUTED_AWAY, E.routing_violated), (CONFLICTING, E.rules_conflict), (DENIED, E.hard_rule_deny), (UNDECIDABLE, E.rules_undecidable), (UNEXPLAINED, E.rules_undecidable), (FORBIDDEN, E.operation_forbidden), (DECIDED, E.rules_adjudicated), (otherwise, E.rules_undecidable)),
     naming(DRAFT, (CYCLIC, E.graph_invalid), (UNMAPPED, E.graph_invalid), (UNASSIGNED, E.graph_invalid), (UNSUPPORTED, E.graph_invalid), (UNCERTAIN, E.uncertainties_found), (CLEAR, E.no_questions_needed), (otherwise, E.graph_invalid)),

@@ -79,9 +79,6 @@ def precheck(t: Table) -> facts.PrecheckFacts:
     """The intent held against schema, registry and red lines: all of it, whatever a part of it says."""
     loaded = t.world.registries.load()
     report = looked_at(t.raw, t.policy_raw, loaded.registry, project=t.call.config.project or "")
-    if loaded.problems and not report.execution_payload:  # which aborts, whatever the registry is like
-        pack = failure.registry_failure(failure.About(report.intent_id), loaded.problems)
-        return facts.PrecheckFacts(intent_id=report.intent_id, failure_ref=t.keep(pack)[0])
     found = counted(report, t.raw, t.policy_raw)
     begun = t.call.given("mode", "")
     other = f"it was begun as {begun}, intent and policy ask for {found.mode}" if found.mode != begun else ""
@@ -90,11 +87,12 @@ def precheck(t: Table) -> facts.PrecheckFacts:
     return msgspec.structs.replace(
         found,
         registry=t.world.registries.keep(loaded.registry),
+        registry_problems=len(loaded.problems),
         report_ref=ref,
         report_digest=digest,
         failure_ref=t.why(
-            other or not passes(report),
-            lambda: failure.precheck_failure(about, report, mode_changed=other),
+            other or loaded.problems or not passes(report),
+            lambda: failure.precheck_failure(about, report, mode_changed=other, registry=loaded.problems),
         ),
     )
 
@@ -282,17 +280,23 @@ def finalize(t: Table) -> facts.GraphFacts:
     """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
     held = replies.defaults(t.questions, t.inputs.plan_id, t.policy, t.settled)
     made = graph.finalize(t.inputs, held.settled)
-    found = faults(made, t.inputs)
     rest = remaining(t.inputs, made, held.settled, lambda left: _adjudicated(t, left))
+    if rest.decisions != t.inputs.decisions:
+        t.inputs = t.inputs._replace(decisions=rest.decisions)
+        made = graph.finalize(t.inputs, held.settled)
+    found = faults(made, t.inputs)
+    ref, digest = t.keep(rest.decisions)
     return msgspec.structs.replace(
         _counted(t, made, found),
         blocked=len(held.blocked),
         ruled_out=len(rest.ruled_out),
         emptied=len(rest.emptied),
         alone=len(rest.alone),
+        decisions_ref=ref,
+        decisions_digest=digest,
         settled_ref=t.keep(held.settled)[0],
         failure_ref=t.why(
-            held.blocked or found.all() or any(rest),
+            held.blocked or found.all() or rest.any(),
             lambda: failure.finalize_failure(t.about, found, held.blocked, t.questions, rest),
         ),
     )
