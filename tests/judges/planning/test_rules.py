@@ -37,6 +37,7 @@ def faults(when):
         "facts.names['language'].exists_one(l, l == 'python')",
         "size(intent.areas.filter(a, a == 'infra')) > 0",
         r"command.id.matches(r'^cmd_\w+$') // a raw text, and this",
+        "command.id . matches('a{1000}') && intent.files.exists(matches, matches == '')",
         "command.risk in (['high'])",
         "has(facts.names.ci)",
         """command.id == '"' || command.id == "'" """,
@@ -72,6 +73,13 @@ def test_typed(when):
             "nested 3 deep",
         ),
         (")", "Syntax error"),
+        ("command.id.matches('(')", "'(': invalid regular expression: missing )"),
+        ("command.id.matches('(((a{1000}){1000}){1000})')", "invalid repetition size: {1000}"),
+        (r"command.id.matches(r'\p{L}{1000}')", "regular expression too large"),
+        ("command.id.matches('(((a{1000}){1000}){' + '1000})')", "a pattern that is not written out"),
+        ("command.id.matches(intent.id)", "a pattern that is not written out"),
+        ("matches(command.id, 'a')", "a pattern that is not written out"),
+        (r"command.id.matches('\q')", "token recognition error"),
     ],
 )
 def test_refused(when, said):
@@ -245,7 +253,6 @@ def test_an_unknown_command():
         ("1 / size(intent.modules) == 1", "divide by zero"),
         ("intent.files[7] == ''", "index=7"),
         ("facts.names['weather'] == []", "Key not found"),
-        ("command.id.matches('(')", "regular expression"),
     ],
 )
 def test_an_error_is_undecidable(when, said):

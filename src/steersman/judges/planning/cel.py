@@ -1,7 +1,8 @@
 """A rule's condition in the Common Expression Language: read, bounded, typed, compiled. The only file that knows the library.
 
 Growth is bounded by what may be written: no function that builds values, two loops inside each other, six in all, twenty
-sums. How often loops turn is bounded by the library (10,000 times in one evaluation); beyond that nothing is decided.
+sums, patterns that the library takes. How often loops turn is bounded by the library (10,000 times in one evaluation);
+beyond that nothing is decided.
 **Invariant:** an expression that compiles yields yes, no, or an error; never another value.
 """
 
@@ -62,7 +63,7 @@ def compiled(source: str) -> Program | tuple[Fault, ...]:
     if len(source) > LONGEST:
         return (Fault(f"longer than {LONGEST} characters", "split it into several rules"),)
     library, env = _environment()
-    faults = list(_unbounded(source))
+    faults = [*_unbounded(source), *_unmatchable(source)]
     try:
         expression = env.compile(source)
     except Exception as error:
@@ -149,6 +150,31 @@ def _unbounded(source: str) -> Iterator[Fault]:
         yield Fault(f"{loops} loops; {MOST_LOOPS} is the most", "split it into several rules")
     if sums > MOST_SUMS:
         yield Fault(f"{sums} sums; {MOST_SUMS} is the most", "write the value out")
+
+
+def _unmatchable(source: str) -> Iterator[Fault]:
+    """Patterns that no text could be held against: only whoever tries one knows whether it is within the library's bounds."""
+    tokens = [*_tokens(source), ("", ""), ("", ""), ("", "")]
+    for n, (kind, lexeme) in enumerate(tokens[:-3]):
+        if (kind, lexeme, tokens[n + 1][1]) != ("word", "matches", "("):
+            continue
+        (wanted, pattern), (_, after) = tokens[n + 2], tokens[n + 3]
+        if wanted != "text" or after != ")":
+            yield Fault("matches() is asked for a pattern that is not written out", "write .matches('…')")
+        elif why := _tried(pattern):
+            yield Fault(
+                f"the pattern {clip(pattern, 60)}: {clip(one_line(why), 400)}", "ask for a simpler one"
+            )
+
+
+def _tried(pattern: str) -> str:
+    """Why a pattern cannot be used; nothing where it can, or where it is no text at all, which is told anyway."""
+    _, env = _environment()
+    try:
+        said = env.compile(f"''.matches({pattern})").eval(activation({})).value()
+    except Exception:
+        return ""
+    return "" if isinstance(said, bool) else str(said).removeprefix("INVALID_ARGUMENT: ")
 
 
 def _complaints(said: str) -> Iterator[Fault]:
