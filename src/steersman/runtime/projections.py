@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_json
+from steersman.kernel.definition import Origin
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry, read
 from steersman.ports.sandbox import NOT_ISOLATED
@@ -77,7 +78,7 @@ def reading(live: Live) -> Text:
 def write(world: World, run: str) -> list[str]:
     """Writes every projection of a run; returns what could not be written, in words."""
     seen = picture(world, run)
-    troubles = []
+    troubles = [told] if (told := _hand_in_it(world, seen)) else []
     for name, make in _files(seen):
         try:
             world.artifacts.write(run, name, make())
@@ -88,18 +89,49 @@ def write(world: World, run: str) -> list[str]:
 
 def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
     c = fields(p.snapshot.context)
-    yield "state.json", lambda: _json(msgspec.json.encode(p.status))
+    yield "state.json", lambda: _json(msgspec.json.encode(_state(p)))
     yield "report.md", lambda: markdown(p).encode()
     yield "transcript.jsonl", lambda: b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in p.entries)
     yield "timeline.json", lambda: _timeline(p)
     if c.get("contract"):
         yield "discussion_contract.json", lambda: _contract(c, p.text)
-    if c.get("patch_ref"):
+    if c.get("patch_ref") and not _has_documents(p):
         yield "code/diff.patch", lambda: p.text(c["patch_ref"]).encode()
     if c.get("results_ref"):
         yield "test-results.json", lambda: _json(p.text(c["results_ref"]).encode())
     if not p.live.machine.tree:
         yield from _plan_files(p)
+
+
+def _has_documents(p: Picture) -> bool:
+    """Whether the run lays its documents down itself, and looks at them before they count."""
+    return "artifacts" in fields(p.snapshot.context)
+
+
+def _state(p: Picture) -> msgspec.Struct:
+    if not _has_documents(p):
+        return p.status
+    from steersman.kernel.step import legal
+    from steersman.views.task import task_state
+
+    m, s = p.live.machine, p.snapshot
+    asked = [f"{g.job}: {' | '.join(g.choices)}" for g in p.status.gates if not g.answer]
+    return task_state(s, p.status, (*asked, *legal(m, s.state, Origin.PERSON, s.context)))
+
+
+def _hand_in_it(world: World, p: Picture) -> str:
+    """What is said about a state.json that somebody has changed."""
+    if not _has_documents(p):
+        return ""
+    from steersman.contracts.task.documents import TaskState
+    from steersman.views.task import changed_by_hand
+
+    found, now = world.artifacts.read(p.snapshot.run, "state.json"), _state(p)
+    if found.kind == "missing":
+        return ""
+    if found.kind != "file":
+        return f"state.json was no plain file any more ({found.kind}): it was made again from the tape"
+    return changed_by_hand(found.data, now) if isinstance(now, TaskState) else ""
 
 
 def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -99,7 +99,7 @@ def step(e: Entry) -> str | None:
 def _step(e: Entry) -> str | None:
     match e.kind:
         case "created" | "transition" | "override":
-            way = f"{e.source or '·'} → {e.to}" if not e.stay else e.to
+            way = f"{e.source or '·'} → {e.to}" if not e.stay and e.source != e.to else e.to
             by = f" · {person(e.actor)}" if e.actor != "steersman" else ""
             open_ = f" · {NOT_ISOLATED}: {not_isolated(e)}" if not_isolated(e) else ""
             return f"{way}  {e.event}{by}{open_}"
