@@ -3,12 +3,37 @@
 import json
 
 import pytest
-from plans import Plans
+from plans import FILE, Plans
 
 
 @pytest.fixture
 def plans(chandlery):
     return Plans(chandlery)
+
+
+def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
+    """§7: an answer that names a file of git or steersman, or one outside repo_root, is refused; the questions stay open."""
+    value = plans.intent(scoped=False)
+    value["scope"]["repo_root"] = "src"
+    for command in value["planned_commands"]:
+        command["evidence_refs"] = ["fact://language/python"]  # that is all there is in src
+    waits = plans.plan(plans.write(value))
+    assert waits.state == "AWAITING_ANSWERS", waits.failure
+    for file, why in (
+        (".git/hooks/pre-commit", "git's"),
+        (".steersman/registry/rules/mine.yaml", "steersman's"),
+        ("steersman.toml", "steersman's"),
+        ("README.md", "lies outside of src"),
+    ):
+        refused = plans.answered(waits.run, "text", text=f"{FILE}\n{file}").said
+        assert (refused.code, why in refused.out + refused.err) == (2, True), refused
+    assert plans.project.call("why", waits.run).out.count("waiting") >= 1
+    done = plans.answers(waits.run, stop=("whole_project", ""))
+    assert done.state == "DONE", done.failure
+    with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
+        assert json.load(file)["change_impact"]["within"] == ["src"]
+    with open(f"{done.plan}/review_pack.md", encoding="utf-8") as file:
+        assert "files: anywhere in src" in file.read()
 
 
 def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):

@@ -261,7 +261,17 @@ SENSELESS = [
     ("scope.targets.files", ["a/../../b"], "scope.targets.files[0]"),
     ("scope.targets.files", ["C:\\x"], "scope.targets.files[0]"),
     ("scope.targets.files", ["src/.GIT/config"], "scope.targets.files[0]"),
+    ("scope.targets.files", [".steersman/registry/rules/x.yaml"], "scope.targets.files[0]"),
+    ("scope.targets.files", ["./steersman.toml"], "scope.targets.files[0]"),
+    (
+        "constraints.lock_scope",
+        {"mode": "files", "paths": ["src", ".git/"]},
+        "constraints.lock_scope.paths[1]",
+    ),
     ("scope.repo_root", "~/shop", "scope.repo_root"),
+    ("scope.repo_root", ".git", "scope.repo_root"),
+    ("scope.repo_root", ".steersman", "scope.repo_root"),
+    ("scope.repo_root", "docs", "scope.targets.files[0]"),
 ]
 
 

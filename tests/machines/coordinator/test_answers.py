@@ -68,6 +68,35 @@ def test_answers_with_suggested_words_are_taken():
 
 
 @pytest.mark.parametrize(
+    ("root", "file", "why"),
+    [
+        (".", ".git/hooks/pre-commit", "git's"),
+        (".", "src/\nsub/.GIT/x", "git's"),
+        (".", ".steersman/registry/rules/x.yaml", "steersman's"),
+        (".", "steersman.toml", "steersman's"),
+        (".", "../x", "leaves the repository"),
+        ("src", "docs/a.md", "lies outside of src"),
+        ("src", ".", "lies outside of src"),
+    ],
+)
+def test_an_answer_names_nothing_that_a_plan_may_not_reach(root, file, why):
+    """001 §7: what is git's, steersman's or outside scope.repo_root is a problem of the pack, with the reason."""
+    pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root=root))))
+    (told,) = problems(pack, said((pack.questions[0], "text"), pack=pack, text=file))
+    assert told.field == "answers[0].text"
+    assert why in told.message
+
+
+def test_an_answer_names_what_lies_in_the_root():
+    """The same answer inside the root is taken, and the question says where that is."""
+    pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root="src"))))
+    assert (
+        problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\n./src/b/\nsrc/**")) == ()
+    )
+    assert {s.meaning for s in pack.questions[0].suggested_answers} >= {"Anything in src."}
+
+
+@pytest.mark.parametrize(
     ("raw", "field"),
     [
         ({**said((REVIEW, "leave_out")), "extra": 1}, "extra"),

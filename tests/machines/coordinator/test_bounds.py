@@ -17,7 +17,7 @@ from specimens import (
 )
 
 from steersman.contracts.planning.intent import Targets
-from steersman.judges.planning.paths import covers, in_module, leaves
+from steersman.judges.planning.paths import common, covers, in_module, leaves, region, why_kept, why_outside
 from steersman.machines.coordinator.attest import ENVELOPE
 from steersman.machines.coordinator.bounds import Bounds, bounds, outside
 from steersman.machines.coordinator.freeze import MANIFEST
@@ -137,7 +137,62 @@ def test_without_named_files_only_their_number_is_bounded():
     assert [p.field for p in outside(of, files=["../x"])] == ["scope.targets.files"]
 
 
-@pytest.mark.parametrize("name", ["/a", "~/a", "\\a", "C:\\a", "a/../b", "..", "", " ", "a\0b", "a\\..\\b"])
+KEPT = {
+    "git's": [
+        ".git", ".git/hooks/pre-commit", "./.GIT/config", "sub/.Git/x", ".git./x", ".git /x", " .git/x", "sub\\.git\\x",
+        "a/.git::$INDEX_ALLOCATION/x", "GIT~1/config", ".g\u200cit/config", ".ｇit/config",
+    ],
+    "steersman's": [
+        ".steersman", ".steersman/registry/rules/x.yaml", "sub/.Steersman/x", "steersman.toml", "./Steersman.TOML",
+        "steersman.db",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("whose", "name"), [(whose, name) for whose, names in KEPT.items() for name in names]
+)
+def test_what_is_gits_or_steersmans_is_in_no_plan(whose, name):
+    """A plan about the whole project does not reach what watches over it, however it is spelt and whatever names it."""
+    assert whose in why_kept(name)
+    assert why_outside(name) == why_kept(name)
+    for of in (bound(), bound(files=(".", name)), bound(modules=("git", "steersman"))):
+        (told,) = outside(of, files=[name])
+        assert told.field == "scope.targets.files"
+        assert whose in told.message
+
+
+@pytest.mark.parametrize(
+    "name", [".github/x", ".gitignore", "docs/steersman.toml", "git/x", "steersman/a.py", "a.git/b"]
+)
+def test_names_that_only_look_like_it(name):
+    """What belongs to nobody else is the repository's."""
+    assert why_outside(name) == ""
+
+
+@pytest.mark.parametrize("targets", [{}, {"modules": ("pump",)}])
+def test_nothing_of_a_plan_leaves_its_root(targets):
+    """`scope.repo_root` bounds a plan about the whole project, and one about modules, which are names without a place."""
+    scope = replace(intent().scope, repo_root="boat/", targets=Targets(**targets))
+    i = inputs(intent(scope=scope))
+    of = bounded(files(outputs(i, question_answers(i, ambiguous_scope="whole_project"))))
+    assert outside(of, files=["boat/pump.py"]) == ()
+    (told,) = outside(of, files=["pump.py"])
+    assert told.message.endswith("it lies outside of boat/.")
+
+
+def test_what_places_have_in_common():
+    """The narrower of each two that meet; nothing is not everything."""
+    assert common("src", ["src/a.py", ".", "docs"]) == ("src", "src/a.py")
+    assert common(".", ["docs/", "src"]) == ("docs/", "src")
+    assert common("src", ["docs"]) == ()
+    assert (region(("./",)), region(("src", "docs/")), region(())) == ("the project", "src, docs/", "nothing")
+    assert why_outside("a.py", ()) == "lies outside of nothing"
+
+
+@pytest.mark.parametrize(
+    "name", ["/a", "~/a", "\\a", "C:\\a", "a/../b", "..", "", " ", "a\0b", "a\\..\\b", " ../a", " /a"]
+)
 def test_names_that_lead_out_of_the_project(name):
     """Absolute, home, drive, parent and empty names are never inside."""
     assert leaves(name)

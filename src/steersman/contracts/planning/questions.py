@@ -60,6 +60,9 @@ class AskedQuestion(Document, frozen=True, kw_only=True):
     default_strategy: Default
     impact: Impact
     suggested_answers: Annotated[tuple[Suggestion, ...], Meta(min_length=1, max_length=10)]
+    within: Annotated[tuple[Line, ...], Meta(max_length=200)] = (
+        ".",
+    )  # where files that an answer names have to lie
 
 
 class PolicyConstraintsUsed(Document, frozen=True, kw_only=True):

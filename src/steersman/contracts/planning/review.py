@@ -45,6 +45,7 @@ class Impact(Document, frozen=True, kw_only=True):
     files: tuple[Annotated[str, Meta(max_length=4096)], ...]
     modules: tuple[Line, ...]
     areas: tuple[Annotated[str, Meta(max_length=40)], ...]
+    within: tuple[Line, ...]  # the plan leaves none of these, whatever else it names
     estimated_files: Estimate
     estimated_commits: Estimate
     budgets: tuple[Budget, ...]

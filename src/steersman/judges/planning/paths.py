@@ -1,19 +1,69 @@
-"""Names of files in a plan: relative, inside the project, and what one of them covers.
+"""Names of files in a plan: relative, inside the project, nobody else's, and what one of them covers.
 
-**Invariant:** names only; no file is ever looked at.
+**Invariant:** names only; no file is ever looked at. Whoever takes a name of a file asks here: an intent, an answer, a
+plan's bounds.
 """
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+ANYWHERE = (".",)  # the whole project
+
+_SEPARATORS = re.compile(r"[/\\]")
+_GIT = frozenset({".git", "git~1"})  # the second is how some file systems shorten the first
+_OURS = ".steersman"
+_OURS_AT_THE_TOP = frozenset({"steersman.toml", "steersman.db"})
 
 
 def leaves(name: str) -> bool:
     """Whether a name leads out of the project, or is none."""
-    parts = name.replace("\\", "/").split("/")
+    parts = [part.strip() for part in _SEPARATORS.split(name)]
     return (
-        name.startswith(("/", "\\", "~"))
+        not name.strip()
+        or not parts[0]
+        or parts[0].startswith("~")
         or ":" in parts[0]
         or ".." in parts
         or "\0" in name
-        or not name.strip()
     )
+
+
+def why_kept(name: str) -> str:
+    """Why nobody but its owner writes what has this name: it is git's or steersman's; empty where it is neither."""
+    parts = [part for part in map(_folded, _SEPARATORS.split(name)) if part]
+    if not _GIT.isdisjoint(parts):
+        return "is in a folder that is git's, not the repository's"
+    if _OURS in parts:
+        return "is in a folder that is steersman's, not the repository's"
+    return "is steersman's own" if parts and parts[0] in _OURS_AT_THE_TOP else ""
+
+
+def why_outside(name: str, within: Iterable[str] = ANYWHERE) -> str:
+    """Why a plan that stays within some files and directories may not have this name; empty where it may."""
+    if leaves(name):
+        return "leaves the repository"
+    if kept := why_kept(name):
+        return kept
+    within = tuple(within)
+    return "" if any(covers(top, plain(name)) for top in within) else f"lies outside of {region(within)}"
+
+
+def region(within: Iterable[str]) -> str:
+    """Some files and directories in words."""
+    named = tuple(within)
+    whole = any(covers(top, ".") for top in named)
+    return "the project" if whole else ", ".join(named) or "nothing"
+
+
+def common(root: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """What a directory and some files and directories have in common, sorted."""
+    found = {path if covers(root, plain(path)) else root for path in paths if _meet(root, path)}
+    return tuple(sorted(found))
+
+
+def _meet(one: str, other: str) -> bool:
+    return covers(one, plain(other)) or covers(other, plain(one))
 
 
 def covers(target: str, file: str) -> bool:
@@ -34,3 +84,9 @@ def in_module(module: str, file: str) -> bool:
     parts[-1] = parts[-1].partition(".")[0]
     spots = range(len(parts) - len(wanted) + 1)
     return bool(wanted) and any(parts[n : n + len(wanted)] == wanted for n in spots)
+
+
+def _folded(part: str) -> str:
+    """A part of a name as file systems may take it: no case, nothing unseen, no stream, no dots or spaces at its end."""
+    seen = "".join(c for c in unicodedata.normalize("NFKC", part) if unicodedata.category(c)[0] != "C")
+    return seen.casefold().partition(":")[0].strip().rstrip(". ")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.words import RISKS, SCHEMES
-from steersman.judges.planning.paths import covers, plain
+from steersman.judges.planning.paths import why_outside
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
@@ -23,7 +23,6 @@ MOST = 300
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
 _JOINERS = str.maketrans("", "", "\r\u200c\u200d")  # that scripts and emoji need
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
-_ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
 _NAMES: tuple[tuple[str, str], ...] = (
     ("selected_workflows", "workflow_id"),
     ("selected_agents", "agent_id"),
@@ -193,31 +192,19 @@ def _open_lock(raw: Any) -> Iterator[Told]:
 
 def _outside(raw: Any) -> Iterator[Told]:
     root = text(raw, "scope", "repo_root")
+    fit = root and not why_outside(root)
     places: list[tuple[Path, str]] = [(("scope", "repo_root"), root)] if root else []
-    targets = list(texts(raw, "scope", "targets", "files"))
-    places += targets
+    places += texts(raw, "scope", "targets", "files")
     places += texts(raw, "constraints", "lock_scope", "paths")
     for path, place in places:
-        why = why_outside(place)
-        if why:
+        if why := why_outside(place):
             yield path, why, "name a file below the top of the repository, such as src/app.py"
-    for path, place in targets:
-        if root and not why_outside(root) and not covers(root, plain(place)):
+        elif fit and path[1] == "targets" and why_outside(place, (root,)):
             yield (
                 path,
                 f"lies outside scope.repo_root, which is {root}",
                 "write it from the top of the repository, or widen repo_root",
             )
-
-
-def why_outside(place: str) -> str:
-    """Why a name is not one of a file in the repository; empty where it is."""
-    parts = re.split(r"[/\\]", place)
-    if _ABSOLUTE.match(place):
-        return "is a place of one machine, not of the repository"
-    if ".." in parts:
-        return "leaves the repository"
-    return "belongs to git itself" if any(part.lower() == ".git" for part in parts) else ""
 
 
 # ── remarks ─────────────────────────────────────────────────────────────────────────────────────────────────────────

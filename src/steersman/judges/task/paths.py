@@ -3,12 +3,8 @@
 **Invariant:** names only; no file is ever looked at.
 """
 
-from steersman.judges.artifact_names import folded
-from steersman.judges.planning.paths import leaves
+from steersman.judges.planning.paths import leaves, why_kept
 from steersman.judges.text import printable
-
-_CLOSED = frozenset({".git", ".steersman"})
-_OWN = frozenset({"steersman.toml", "steersman.db"})
 
 
 def normal(name: str) -> str:
@@ -30,7 +26,4 @@ def unfit(name: str) -> str | None:
         return "has a control or invisible character"
     if "*" in plain or "?" in plain:
         return "is a pattern: name the file, or its folder with a slash at the end"
-    parts = folded(plain).rstrip("/").split("/")
-    if not _CLOSED.isdisjoint(parts):
-        return "is in a folder that is not the repository's"
-    return "is steersman's own" if parts[0] in _OWN else None
+    return why_kept(plain) or None

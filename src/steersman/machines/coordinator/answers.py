@@ -18,7 +18,7 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     Settled,
 )
-from steersman.judges.planning.paths import leaves
+from steersman.judges.planning.paths import why_outside
 from steersman.judges.planning.places import NO_LINES, Lines
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip
@@ -151,12 +151,13 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
         files = named(answer.text)
         if not files:
             yield Problem(field=f"{where}.text", message="There are no words.", fix="Name files, one a line.")
-        for file in filter(leaves, files):
-            yield Problem(
-                field=f"{where}.text",
-                message=f"{clip(file, 100)} is not inside the project.",
-                fix="Name it from the top of the project, without `..`.",
-            )
+        for file in files:
+            if why := why_outside(file, question.within):
+                yield Problem(
+                    field=f"{where}.text",
+                    message=clip(f"{clip(file, 100)} {why}.", 1000),
+                    fix="Name files and directories that the plan may reach, from the top of the project, without `..`.",
+                )
 
 
 def _unanswered(pack: QuestionPack, answers: tuple[Answer, ...]) -> Iterable[Problem]:

@@ -1,6 +1,6 @@
 """The contract of a frozen plan with whoever carries it out: which files and commands are inside it.
 
-**Invariant:** what a plan does not name is outside; bounds are read from files that a known key has signed, or not at all.
+**Invariant:** what a plan does not name is outside, and so is what is git's or steersman's; bounds are read from files that a known key has signed, or not at all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ import msgspec
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.review import Budget, Manifest, PlannedAction, ReviewPack
 from steersman.contracts.planning.words import Document
-from steersman.judges.planning.paths import covers, in_module, leaves
+from steersman.judges.planning.paths import ANYWHERE, covers, in_module, why_outside
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest
 from steersman.machines.coordinator.freeze import MANIFEST
@@ -26,13 +26,14 @@ class Bounds(Document, frozen=True, kw_only=True):
     manifest_digest: str
     files: tuple[str, ...]  # files, or directories with everything in them
     modules: tuple[str, ...]
+    within: tuple[str, ...] = ANYWHERE  # what is outside all of these is outside the plan
     actions: tuple[PlannedAction, ...]
     phases: tuple[str, ...]
     budgets: tuple[Budget, ...]
 
     @property
     def anywhere(self) -> bool:
-        """Whether the plan names no files: then only their number is bounded."""
+        """Whether the plan names no files: then what it lies within and their number are the bounds."""
         return not self.files and not self.modules
 
     def limit(self, name: str) -> int:
@@ -51,6 +52,7 @@ def bounds(files: Mapping[str, bytes], key: Key) -> Bounds | tuple[Problem, ...]
         manifest_digest=digest(files[MANIFEST]),
         files=impact.files,
         modules=impact.modules,
+        within=impact.within,
         actions=pack.actions,
         phases=tuple(dict.fromkeys(action.phase for action in pack.actions if action.phase)),
         budgets=impact.budgets,
@@ -71,7 +73,7 @@ def outside(
 
 
 def _inside(of: Bounds, name: str) -> bool:
-    if leaves(name):
+    if why_outside(name, of.within):
         return False
     return (
         of.anywhere
@@ -108,9 +110,14 @@ def _number(of: Bounds, budget: str, found: int) -> Iterator[Problem]:
 def _file(of: Bounds, name: str) -> Problem:
     return Problem(
         field="scope.targets.files",
-        message=f"{clip(name, 400)} is outside {of.plan_id}.",
+        message=f"{clip(name, 400)} is outside {of.plan_id}{_because(of, name)}.",
         fix="Leave it alone, or plan again with it among the targets.",
     )
+
+
+def _because(of: Bounds, name: str) -> str:
+    why = why_outside(name, of.within)
+    return f": it {clip(why, 400)}" if why else ""
 
 
 def _argv(of: Bounds, argv: tuple[str, ...]) -> Problem:

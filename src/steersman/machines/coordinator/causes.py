@@ -12,11 +12,12 @@ from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
 from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
+from steersman.judges.planning.paths import ANYWHERE, region
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
 from steersman.machines.coordinator.evidence import citable, unmet
-from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of
+from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of, within_of
 from steersman.machines.coordinator.places import Place, homeless
 
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
@@ -39,6 +40,7 @@ class _Draft(NamedTuple):
     answers: tuple[Suggestion, ...]
     nodes: tuple[str, ...]
     scope: Literal["entire_plan", "single_phase", "single_action"] = "single_action"
+    within: tuple[str, ...] = ANYWHERE
 
 
 def causes(
@@ -229,15 +231,16 @@ def _ambiguous_scope(inputs: Inputs, phases: tuple[str, ...]) -> Iterator[_Draft
     targets = inputs.intent.scope.targets
     if targets.files or targets.modules or targets.areas:
         return
-    writes = sorted(_writing(inputs))
+    writes, within = sorted(_writing(inputs)), within_of(inputs.intent)
+    where = clip(region(within), 300)
     text = Suggestion(
         answer=word.TEXT,
-        meaning="Only what you name: files, or directories with a slash at the end, one a line.",
+        meaning=f"Only what you name in {where}: files, or directories with a slash at the end, one a line.",
         risk_change="lower",
     )
     whole = Suggestion(
         answer=word.WHOLE_PROJECT,
-        meaning="Anything in the project.",
+        meaning=f"Anything in {where}.",
         risk_change="higher" if writes else "same",
     )
     without = Suggestion(
@@ -258,6 +261,7 @@ def _ambiguous_scope(inputs: Inputs, phases: tuple[str, ...]) -> Iterator[_Draft
         (text, whole, *((without,) if writes else ()), STOPPING),
         phases,
         "entire_plan",
+        within,
     )  # fmt: skip
 
 
@@ -306,5 +310,6 @@ def _asked(d: _Draft) -> AskedQuestion:
         default_strategy=d.default,
         impact=Impact(scope=d.scope, description=told, affected_nodes=d.nodes),
         suggested_answers=d.answers,
+        within=d.within,
     )
     return replace(question, question_id=f"q_{digest_of(question)[:16]}")

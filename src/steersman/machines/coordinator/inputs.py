@@ -83,6 +83,11 @@ def plan_id(made_from: GraphLineage) -> str:
     return f"plan_{digest_of(parts)[:16]}"
 
 
+def within_of(intent: ExecutionIntent) -> tuple[str, ...]:
+    """The files and directories that nothing of a plan leaves, whatever its targets are."""
+    return (intent.scope.repo_root,)
+
+
 def effects_of(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[Effect, ...]:
     """What a command does to the world: an intent can add to what the registry says, never take away."""
     return tuple(sorted({*planned.effects, *(spec.effects if spec else ())}))

@@ -23,11 +23,11 @@ from steersman.contracts.planning.review import (
     RollbackStep,
 )
 from steersman.contracts.planning.words import Review, graver
-from steersman.judges.planning.paths import leaves
+from steersman.judges.planning.paths import why_outside
 from steersman.judges.planning.risk import assess
 from steersman.judges.text import clip
 from steersman.machines.coordinator.graph import chosen_by
-from steersman.machines.coordinator.inputs import Inputs
+from steersman.machines.coordinator.inputs import Inputs, within_of
 from steersman.machines.coordinator.nodes import Desk, desk, wanted_reviews
 
 MOST = 1_000_000_000  # that a document counts to
@@ -141,12 +141,14 @@ def _summary(d: Desk, proposed: list[Node], risk: RiskAssessment) -> PlanSummary
 
 def _impact(d: Desk, proposed: list[Node], routing: tuple[RoutingAdvice, ...]) -> Impact:
     targets = d.inputs.intent.scope.targets
-    named = tuple(sorted({*targets.files, *(s for s in d.chosen.scope if not leaves(s))}))
+    within = within_of(d.inputs.intent)
+    named = tuple(sorted({*targets.files, *(s for s in d.chosen.scope if not why_outside(s, within))}))
     files, commits = _files(d, proposed, named), _commits(proposed)
     return Impact(
         files=named,
         modules=tuple(sorted(set(targets.modules))),
         areas=tuple(sorted(set(targets.areas))),
+        within=within,
         estimated_files=files,
         estimated_commits=commits,
         budgets=tuple(_budgets(d.inputs, files.value, commits.value, routing)),

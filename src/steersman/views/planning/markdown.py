@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage
 from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.review import ReviewPack
+from steersman.judges.planning.paths import region
 from steersman.kernel.canonical import encode
 from steersman.views.quotation import block, cell, inline
 
 
 def review_markdown(pack: ReviewPack) -> str:
     """The review pack, ending in a newline."""
-    impact = pack.change_impact
+    impact, where = pack.change_impact, region(pack.change_impact.within)
     parts = [
         f"# Review of {inline(pack.plan_id)}",
         "\n".join(block(pack.plan_summary.objective)),
@@ -34,9 +35,10 @@ def review_markdown(pack: ReviewPack) -> str:
         _list((*_estimate("files", impact.estimated_files), *_estimate("commits", impact.estimated_commits))),
         _list(
             (
-                f"files: {', '.join(impact.files) or 'anywhere in the project'}",
+                f"files: {', '.join(impact.files) or f'anywhere in {where}'}",
                 f"modules: {', '.join(impact.modules) or 'none named'}",
                 f"areas: {', '.join(impact.areas) or 'none named'}",
+                f"bounded by: {where}, without what is git's or steersman's",
             )
         ),
         _table(
