@@ -92,6 +92,8 @@ def proposed(deck: Deck, draft: "Draft", role: str) -> "Draft":
         raise UserError(
             f"the agent of {role} gave no proposal, nothing was written: {'; '.join(found.problems)}"
         )
+    if found.hid:
+        deck.warn("a secret was taken out of what the agent said", fg="yellow")
     return amended(draft, found.reply)
 
 

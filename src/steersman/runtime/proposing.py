@@ -1,16 +1,19 @@
 """Asks an agent to propose words and scope for the draft of an intent.
 
 **Invariant:** the agent reads a checkout of its own and writes nothing that lasts; its reply is parsed as strictly as any
-verdict, and what becomes of it is for a person to say.
+verdict, and what becomes of it is for a person to say. No secret of it is handed on.
 """
 
 import asyncio
 import json
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.config import Config
 from steersman.contracts.replies import PlannerReply, reply_schema
+from steersman.judges.planning.hidden import hidden
 from steersman.judges.reply import Refused, parse_reply
 from steersman.runtime.chat_call import reading_place
 from steersman.runtime.performers.prompt import DATA, marked
@@ -26,12 +29,14 @@ class Proposal(NamedTuple):
 
     reply: PlannerReply | None
     problems: tuple[str, ...]
+    hid: bool = False  # a secret was taken out of it
 
 
 async def propose(world: World, config: Config, role: str, goal: str, draft: dict[str, Any]) -> Proposal:
     """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
     settings = role_of(config, role)
     agent, problems = world.agent(role, config), ()
+    known = world.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
         nonce = world.chance.nonce()
         effect = f"intent-{nonce}:1:{attempt}"
@@ -49,8 +54,8 @@ async def propose(world: World, config: Config, role: str, goal: str, draft: dic
                 await asyncio.to_thread(world.processes.stop_tree, effect, GRACE)
         parsed = _parsed(said, nonce)
         if isinstance(parsed, PlannerReply):
-            return Proposal(parsed, ())
-        problems = parsed
+            return _without_secrets(parsed, known)
+        problems = tuple(hidden(problem, known) for problem in parsed)
         if said.error:
             break
     return Proposal(None, problems)
@@ -61,6 +66,17 @@ def _parsed(said: AgentReply, nonce: str) -> PlannerReply | tuple[str, ...]:
         return (f"{said.error}: {said.detail or 'it said nothing more'}",)
     found = parse_reply(said.text, CONTRACT, nonce)
     return found.problems if isinstance(found, Refused) else cast("PlannerReply", found.value)
+
+
+def _without_secrets(reply: PlannerReply, known: tuple[str, ...]) -> Proposal:
+    """The reply as it may be written down; none where nothing fitting is left of it."""
+    said = msgspec.json.encode(reply).decode()
+    told = hidden(said, known)
+    try:
+        kept = msgspec.json.decode(told, type=PlannerReply)
+    except msgspec.ValidationError as error:
+        return Proposal(None, (f"its reply holds a secret, and does not fit without it: {error}",))
+    return Proposal(kept, (), hid=told != said)
 
 
 def _prompt(

@@ -203,6 +203,38 @@ def test_an_agent_proposes(chandlery):
     assert chandlery.git("status", "--porcelain", "src") == ""
 
 
+@pytest.mark.parametrize("out", ["fix.yaml", "fix.json", ""])
+def test_an_agents_secret_is_in_no_draft(chandlery, out):
+    """What has the shape of a secret, or is one that is known here, is taken out before anything is written or shown."""
+    token, known = "ghp_" + "a1B2c3D4e5" * 4, "orange-harbour-seventeen"
+    reply = {**REPLY, "description": f"Log in with {token}.", "risk_drivers": [f"{known} is in the file"]}
+    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
+    (chandlery.repo / "steersman.toml").write_text(
+        'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
+    )
+    more = ("--out", out) if out else ("--json",)
+    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", *more, CHART=known)
+    written = (chandlery.repo / out).read_text() if out else said.out
+    assert (said.code, "a secret was taken out of what the agent said" in said.err) == (0, True), said.err
+    assert "Log in with [redacted:github]." in written
+    assert "[redacted:known] is in the file" in written
+    assert not [word for word in (token, known) if word in written + said.out + said.err]
+
+
+def test_an_agents_reply_of_nothing_but_secrets(chandlery):
+    """What does not fit any more without them is no proposal: nothing is written."""
+    known = "harbour-17"
+    reply = {**REPLY, "success_criteria": [" ".join([known] * 36)]}
+    (chandlery.repo / "crew.yaml").write_text(CREW.replace("{reply}", json.dumps(reply)))
+    (chandlery.repo / "steersman.toml").write_text(
+        'version = 1\n[redact]\nenv = ["CHART"]\n[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 1\n'
+    )
+    said = chandlery.call("intent", "new", GOAL, "--from-agent", "coder", "--out", "fix.yaml", CHART=known)
+    assert (said.code, "does not fit without it" in said.err) == (2, True), said.err
+    assert known not in said.err + said.out
+    assert not (chandlery.repo / "fix.yaml").exists()
+
+
 def test_an_agent_that_never_fits(chandlery):
     """Nothing is written."""
     (chandlery.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - mode: draft\n    say: fine\n")
