@@ -76,3 +76,9 @@ def test_endless_nesting_ends():
     found = json_lines('{"a":' * 5_000)
     assert len(found.lines) <= DEEPEST + 1
     assert json_lines("[" * 5_000).lines[()] == 1
+
+
+def test_a_quote_without_an_end_is_looked_for_once():
+    """Of a text that breaks off inside a string the lines before are told; half a million escaped quotes cost no more than others."""
+    found = json_lines('{"a": 1,\n "b": "' + '\\"' * 250_000)
+    assert found.lines == {(): 1, ("a",): 1, ("b",): 2}
