@@ -95,4 +95,4 @@ def test_a_run_of_before_remembers_none():
     old = {name: value for name, value in plain.context.items() if name != "sessions"}
     before = msgspec.structs.replace(plain, context=old, context_version=1)
     now = typed(MACHINE, before)
-    assert (now.context.sessions, now.context_version) == ({}, 2)
+    assert (now.context.sessions, now.context_version) == ({}, 3)

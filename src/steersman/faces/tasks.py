@@ -2,12 +2,36 @@
 
 from typing import Any
 
+import msgspec
+
 from steersman.contracts.config import Config
+from steersman.errors import UserError
+from steersman.faces.deck import Deck
 
 
 def roles_of(options: dict[str, Any]) -> tuple[str, ...]:
     """Everybody who has to be there before a task begins."""
     return (*options["planners"], *options["plan_reviewers"], "coder", *options["code_reviewers"])
+
+
+def bounds_of(deck: Deck, place: str, key: str, config: Config) -> str:
+    """How far a task may go under a frozen plan, as a document; a plan that does not cover the checks is refused."""
+    from steersman.faces.intents import lines_of
+    from steersman.faces.planning import files_of
+    from steersman.machines.coordinator.bounds import Bounds, bounds, outside
+    from steersman.machines.coordinator.trust import Key
+
+    found = bounds(files_of(deck, place), Key(deck.helm.key_here(deck.project, key), deck.helm.verifies))
+    if not isinstance(found, Bounds):
+        told = "\n  ".join(lines_of(found, place))
+        raise UserError(f"{place} bounds nothing: it is no plan that is trusted here\n  {told}")
+    left = outside(found, argvs=tuple(config.checks.values()))
+    if left:
+        told = "\n  ".join(f"{p.message} {p.fix}" for p in left)
+        raise UserError(
+            f"the plan does not cover the project's checks, without which nothing is accepted:\n  {told}"
+        )
+    return msgspec.json.encode(found).decode()
 
 
 def options_of(config: Config, *, pace: str = "through") -> dict[str, Any]:

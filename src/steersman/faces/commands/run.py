@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     default=None,
     help="Rounds (default: steersman.toml, else 3).",
 )
+@click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it (task): files and commands outside are refused.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
 @click.option(
     "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
 )
@@ -45,7 +47,16 @@ if TYPE_CHECKING:
     "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
 )
 def run(
-    deck: Deck, *, task: str, machine: str, dry: bool, detach: bool, unattended: bool, **given: Any
+    deck: Deck,
+    *,
+    task: str,
+    machine: str,
+    plan: str,
+    key: str,
+    dry: bool,
+    detach: bool,
+    unattended: bool,
+    **given: Any,
 ) -> int:
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
     if not visible(task):
@@ -57,16 +68,20 @@ def run(
     config = deck.load_config().config
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     roles: tuple[str, ...] = ()
+    texts: dict[str, str] = {}
     if machine == "task":
-        from steersman.faces.tasks import options_of, roles_of
+        from steersman.faces.tasks import bounds_of, options_of, roles_of
 
         options = options_of(config)
         roles = roles_of(options)
+        texts = {"bounds": bounds_of(deck, plan, key, config)} if plan else {}
+    elif plan:
+        raise UserError(f"{machine} takes no plan: use --as task")
     if dry:
         return show_outlook(deck, machine, config, options)
     from steersman.runtime.start import Order
 
-    order = Order(machine, task, deck.person, config, options, roles=roles)
+    order = Order(machine, task, deck.person, config, options, texts, roles)
     if unattended:
         ready_alone(deck, machine, config, options)
     _dirty(deck, config)

@@ -38,7 +38,9 @@ class Context(msgspec.Struct, kw_only=True):
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
     repeated: Literal["same_command", "same_failure"] = "same_command"
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3
-    deliver: Literal["branch", "merge", "draft-pr"] = "branch"
+    deliver: Literal["branch", "merge", "draft-pr", "none"] = (
+        "branch"  # none: whoever started it takes the tree
+    )
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -115,6 +117,11 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
 def with_sessions(before: dict[str, Any]) -> dict[str, Any]:
     """A context of the time when nobody remembered sessions."""
     return {**before, "sessions": {}}
+
+
+def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
+    """A context of the time when every change was delivered."""
+    return before
 
 
 def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:

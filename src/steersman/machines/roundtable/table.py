@@ -370,13 +370,13 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
-    context_version=2,
-    upcasts={1: ctx.with_sessions},
+    context_version=3,
+    upcasts={1: ctx.with_sessions, 2: ctx.as_it_was},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
     laws=LAWS,
-    constants={"mode": ("proposal", "implementation"), "deliver": ("branch", "merge", "draft-pr")},
+    constants={"mode": ("proposal", "implementation"), "deliver": ("branch", "merge", "draft-pr", "none")},
     memory={
         "phase": ("proposal", "implementation"),
         "outcome": (
@@ -399,5 +399,5 @@ MACHINE = machine(
     successes=("approved",),
     roles=("coder", "reviewer", "tester"),
     begin=lambda request: (E.task_received, *ctx.begin(request)),
-    begin_version=2,
+    begin_version=3,
 )  # fmt: skip
