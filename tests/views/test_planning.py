@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from specimens import decision, inputs, intent, outputs, phase, planned, question_answers, registry, workflow
 
+from steersman.contracts.planning.intent import LockScope
 from steersman.machines.coordinator.graph import asked_of, draft
 from steersman.views.planning.layout import HEIGHT, WIDTH, layout
 from steersman.views.planning.markdown import plan_markdown, review_markdown
@@ -18,6 +19,7 @@ HOSTILE = inputs(
     intent(
         objective=replace(intent().objective, goal=EVIL, non_goals=(EVIL,)),
         planned_commands=(planned("read_code", intent=EVIL), *intent().planned_commands[1:]),
+        constraints=replace(intent().constraints, lock_scope=LockScope(mode="files", paths=(EVIL,))),
     ),
     known=registry(
         workflow(
@@ -45,6 +47,21 @@ def drawn(i):
         "review.md": review_markdown(done.review),
         "plan.md": plan_markdown(done.graph, done.review, asked_of(i), settled),
     }
+
+
+@pytest.mark.parametrize(
+    ("lock", "told"),
+    [
+        (LockScope(mode="none"), "others may change the same files"),
+        (LockScope(mode="task"), "nobody else changes meanwhile what it names"),
+        (LockScope(mode="files", paths=("src/", "docs/")), "the plan changes no others: src/, docs/"),
+    ],
+)
+def test_plan_and_review_show_the_lock(lock, told):
+    """What nobody else should touch meanwhile, and how far the plan itself may go."""
+    made = drawn(inputs(intent(constraints=replace(intent().constraints, lock_scope=lock))))
+    assert told in made["plan.md"]
+    assert told in made["review.md"]
 
 
 def test_a_draft_in_mermaid():

@@ -36,6 +36,30 @@ def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
         assert "files: anywhere in src" in file.read()
 
 
+def test_a_lock_on_files_bounds_targets_answers_and_the_plan(plans):
+    """§2, §9: a target outside the lock is a problem of the intent; an answer stays within it, and the plan shows it."""
+    value = plans.intent()
+    value["constraints"]["lock_scope"] = {"mode": "files", "paths": ["docs/"]}
+    blocked = plans.plan(plans.write(value))
+    assert blocked.state == "BLOCKED"
+    (problem,) = blocked.failure["problems"]
+    assert problem["field"] == "scope.targets.files[0]"
+    assert "constraints.lock_scope.paths" in problem["message"]
+
+    value["scope"]["targets"] = {}
+    waits = plans.plan(plans.write(value))
+    refused = plans.answers(waits.run, stop=("text", FILE)).said
+    assert (refused.code, "lies outside of docs/" in refused.out + refused.err) == (2, True), refused
+    done = plans.answers(waits.run, stop=("whole_project", ""))
+    assert done.state == "DONE", done.failure
+    with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
+        impact = json.load(file)["change_impact"]
+    assert (impact["within"], impact["lock"]) == (["docs/"], value["constraints"]["lock_scope"])
+    for name in ("plan.md", "review_pack.md"):
+        with open(f"{done.plan}/{name}", encoding="utf-8") as file:
+            assert "the plan changes no others: docs/" in file.read()
+
+
 def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):
     """§10: `plan verify` finds every change of a plan's folder, also one under which every signature still holds."""
     assert plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "plan").state == "DONE"

@@ -268,6 +268,9 @@ SENSELESS = [
         {"mode": "files", "paths": ["src", ".git/"]},
         "constraints.lock_scope.paths[1]",
     ),
+    ("constraints.lock_scope", {"mode": "files", "paths": ["docs/"]}, "scope.targets.files[0]"),
+    ("constraints.lock_scope", {"mode": "none", "paths": ["docs/"]}, "constraints.lock_scope.paths"),
+    ("constraints.lock_scope", {"mode": "task", "paths": ["src"]}, "constraints.lock_scope.paths"),
     ("scope.repo_root", "~/shop", "scope.repo_root"),
     ("scope.repo_root", ".git", "scope.repo_root"),
     ("scope.repo_root", ".steersman", "scope.repo_root"),
@@ -284,6 +287,14 @@ def test_senseless(path, value, field):
     assert not passes(report)
 
 
+def test_a_lock_and_a_root_meet():
+    """A lock on files that the plan cannot reach locks nothing; one that is wider than the root is fine."""
+    raw = put(PLAIN, "scope.repo_root", "src")
+    for paths, told in ((["src", "docs"], ["constraints.lock_scope.paths[1]"]), (["."], [])):
+        locked = put(raw, "constraints.lock_scope", {"mode": "files", "paths": paths})
+        assert fields(check(sealed(pinned(locked))).schema_problems) == told
+
+
 def test_sense_at_its_edges():
     """001 §2: what looks alike and is fine."""
     for path, value in (
@@ -291,6 +302,7 @@ def test_sense_at_its_edges():
         ("title", "مرحبا\u200cبكم"),
         ("description", "one\r\ntwo 👨\u200d👩\u200d👧"),
         ("constraints.lock_scope", {"mode": "files", "paths": ["src"]}),
+        ("constraints.lock_scope", {"mode": "task"}),
         ("scope.targets.files", ["src/..hidden", ".github/ci.yml"]),
     ):
         assert passes(check(changed(path, value))), path

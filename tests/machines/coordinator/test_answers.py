@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from specimens import decision, inputs, intent, planned, policy
 
 from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.intent import Targets
+from steersman.contracts.planning.intent import LockScope, Targets
 from steersman.contracts.planning.questions import AnswerPack, Settled
 from steersman.kernel.canonical import canonical, plain
 from steersman.machines.coordinator.answers import defaults, problems, timed_out, unanswered, weigh
@@ -85,6 +85,15 @@ def test_an_answer_names_nothing_that_a_plan_may_not_reach(root, file, why):
     (told,) = problems(pack, said((pack.questions[0], "text"), pack=pack, text=file))
     assert told.field == "answers[0].text"
     assert why in told.message
+
+
+def test_an_answer_stays_within_the_lock():
+    """A lock on files bounds what an answer can name."""
+    locked = replace(OPEN.constraints, lock_scope=LockScope(mode="files", paths=("docs/",)))
+    pack = packed(inputs(replace(OPEN, constraints=locked)))
+    assert problems(pack, said((pack.questions[0], "text"), pack=pack, text="docs/a.md")) == ()
+    (told,) = problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py"))
+    assert told.message == "src/a.py lies outside of docs/."
 
 
 def test_an_answer_names_what_lies_in_the_root():

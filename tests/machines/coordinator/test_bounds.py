@@ -1,5 +1,6 @@
 """The contract of a frozen plan with whoever carries it out: what it does not name is outside."""
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from specimens import (
@@ -16,7 +17,7 @@ from specimens import (
     signed,
 )
 
-from steersman.contracts.planning.intent import Targets
+from steersman.contracts.planning.intent import LockScope, Targets
 from steersman.judges.planning.paths import common, covers, in_module, leaves, region, why_kept, why_outside
 from steersman.machines.coordinator.attest import ENVELOPE
 from steersman.machines.coordinator.bounds import Bounds, bounds, outside
@@ -179,6 +180,30 @@ def test_nothing_of_a_plan_leaves_its_root(targets):
     assert outside(of, files=["boat/pump.py"]) == ()
     (told,) = outside(of, files=["pump.py"])
     assert told.message.endswith("it lies outside of boat/.")
+
+
+@pytest.mark.parametrize(
+    ("targets", "inside"),
+    [
+        ({}, ["src/pump.py", "docs/pump.md"]),
+        ({"modules": ("pump",)}, ["src/pump.py", "docs/pump.md"]),
+        ({"files": ("src/",)}, ["src/pump.py"]),
+    ],
+)
+def test_a_lock_on_files_bounds_the_plan(targets, inside):
+    """What a plan may change is what it names and what it locks; a lock of another mode bounds nothing."""
+    scope, rules = replace(intent().scope, targets=Targets(**targets)), intent().constraints
+    for lock, out in (
+        (LockScope(mode="files", paths=("src/", "docs")), ["pump.py"]),
+        (LockScope(mode="task"), []),
+    ):
+        i = inputs(intent(scope=scope, constraints=replace(rules, lock_scope=lock)))
+        made = files(outputs(i, question_answers(i, ambiguous_scope="whole_project")))
+        of = bounded(made)
+        assert outside(of, files=inside) == ()
+        found = outside(of, files=["pump.py"])
+        assert bool(found) == (bool(out) or "files" in targets)
+        assert msgspec.json.decode(made["review_pack.json"])["change_impact"]["lock"]["mode"] == lock.mode
 
 
 def test_what_places_have_in_common():

@@ -111,7 +111,10 @@ class Budgets(Document, frozen=True, kw_only=True):
 
 
 class LockScope(Document, frozen=True, kw_only=True):
-    """What nobody else should touch meanwhile."""
+    """What nobody else should touch while the plan is carried out: nothing, what the plan names, or these paths.
+
+    A lock on files holds both ways: the plan stays within what it locks.
+    """
 
     mode: Literal["none", "task", "files"]
     paths: Annotated[tuple[Line, ...], Meta(max_length=200)] = ()

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from steersman.contracts.planning.decisions import Problem, RiskAssessment
 from steersman.contracts.planning.graph import Estimate, GraphLineage
+from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.words import (
     Count,
     Digest,
@@ -45,7 +46,8 @@ class Impact(Document, frozen=True, kw_only=True):
     files: tuple[Annotated[str, Meta(max_length=4096)], ...]
     modules: tuple[Line, ...]
     areas: tuple[Annotated[str, Meta(max_length=40)], ...]
-    within: tuple[Line, ...]  # the plan leaves none of these, whatever else it names
+    within: tuple[Line, ...]  # what is outside all of these is outside the plan, whatever else it names
+    lock: LockScope
     estimated_files: Estimate
     estimated_commits: Estimate
     budgets: tuple[Budget, ...]

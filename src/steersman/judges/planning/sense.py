@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.words import RISKS, SCHEMES
-from steersman.judges.planning.paths import why_outside
+from steersman.judges.planning.paths import common, region, why_outside
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
-from steersman.judges.text import printable, visible
+from steersman.judges.text import clip, printable, visible
 
 MOST = 300
 
@@ -182,29 +182,56 @@ def _no_room(raw: Any, registry: Registry) -> Iterator[Told]:
 
 def _open_lock(raw: Any) -> Iterator[Told]:
     lock = at(raw, ("constraints", "lock_scope"))
-    if text(lock, "mode") == "files" and not at(lock, ("paths",)):
+    mode, paths = text(lock, "mode"), at(lock, ("paths",))
+    if mode == "files" and not paths:
         yield (
             ("constraints", "lock_scope", "paths"),
             "names no path, and the lock is on files",
             "name the paths, or set the mode to task or none",
         )
+    elif mode in ("none", "task") and paths:
+        yield (
+            ("constraints", "lock_scope", "paths"),
+            f"names paths, and a lock of mode {mode} is not about paths",
+            "set the mode to files, or leave the paths out",
+        )
 
 
 def _outside(raw: Any) -> Iterator[Told]:
+    """Names that no plan may have, then those that lie outside the root or the lock of this one."""
     root = text(raw, "scope", "repo_root")
-    fit = root and not why_outside(root)
-    places: list[tuple[Path, str]] = [(("scope", "repo_root"), root)] if root else []
-    places += texts(raw, "scope", "targets", "files")
-    places += texts(raw, "constraints", "lock_scope", "paths")
-    for path, place in places:
-        if why := why_outside(place):
-            yield path, why, "name a file below the top of the repository, such as src/app.py"
-        elif fit and path[1] == "targets" and why_outside(place, (root,)):
+    targets = tuple(texts(raw, "scope", "targets", "files"))
+    locked = tuple(texts(raw, "constraints", "lock_scope", "paths"))
+    roots: tuple[tuple[Path, str], ...] = ((("scope", "repo_root"), root),) if root else ()
+    unfit = {path: why for path, place in (*roots, *targets, *locked) if (why := why_outside(place))}
+    for path, why in unfit.items():
+        yield path, why, "name a file below the top of the repository, such as src/app.py"
+    files = text(raw, "constraints", "lock_scope", "mode") == "files"
+    if root and roots[0][0] not in unfit:
+        fit = (
+            [one for one in places if one[0] not in unfit] for places in (targets, locked if files else ())
+        )
+        yield from _beyond(root, *fit)
+
+
+def _beyond(root: str, targets: list[tuple[Path, str]], locked: list[tuple[Path, str]]) -> Iterator[Told]:
+    lock = [place for _, place in locked]
+    for path, place in targets:
+        if why_outside(place, (root,)):
             yield (
                 path,
                 f"lies outside scope.repo_root, which is {root}",
                 "write it from the top of the repository, or widen repo_root",
             )
+        elif lock and why_outside(place, lock):
+            yield (
+                path,
+                f"lies outside constraints.lock_scope.paths, which are {clip(region(lock), 400)}",
+                "lock it too, or leave it out",
+            )
+    for path, place in locked:
+        if not common(root, (place,)):
+            yield path, f"has nothing in common with scope.repo_root, which is {root}", "lock what lies in it"
 
 
 # ── remarks ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from steersman.contracts.planning.graph import GraphLineage, Versions
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import Effect, Risk, graver
 from steersman.judges.planning.intent import Effective
+from steersman.judges.planning.paths import common
 from steersman.judges.planning.registry import Registry
 from steersman.kernel.canonical import digest_of
 
@@ -85,7 +86,8 @@ def plan_id(made_from: GraphLineage) -> str:
 
 def within_of(intent: ExecutionIntent) -> tuple[str, ...]:
     """The files and directories that nothing of a plan leaves, whatever its targets are."""
-    return (intent.scope.repo_root,)
+    lock, root = intent.constraints.lock_scope, intent.scope.repo_root
+    return common(root, lock.paths) if lock.mode == "files" else (root,)
 
 
 def effects_of(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[Effect, ...]:

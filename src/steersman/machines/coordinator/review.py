@@ -149,6 +149,7 @@ def _impact(d: Desk, proposed: list[Node], routing: tuple[RoutingAdvice, ...]) -
         modules=tuple(sorted(set(targets.modules))),
         areas=tuple(sorted(set(targets.areas))),
         within=within,
+        lock=d.inputs.intent.constraints.lock_scope,
         estimated_files=files,
         estimated_commits=commits,
         budgets=tuple(_budgets(d.inputs, files.value, commits.value, routing)),

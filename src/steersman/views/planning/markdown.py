@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage
+from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.review import ReviewPack
 from steersman.judges.planning.paths import region
@@ -39,6 +40,7 @@ def review_markdown(pack: ReviewPack) -> str:
                 f"modules: {', '.join(impact.modules) or 'none named'}",
                 f"areas: {', '.join(impact.areas) or 'none named'}",
                 f"bounded by: {where}, without what is git's or steersman's",
+                f"lock: {_lock(impact.lock)}",
             )
         ),
         _table(
@@ -74,6 +76,7 @@ def plan_markdown(
             f"Intent {inline(graph.intent_id)}, mode {graph.execution_policy}, risk {pack.risk_assessment.overall_risk}. "
             "This is a plan: nothing of it has been executed."
         ),
+        f"Bounded by {inline(region(pack.change_impact.within))}. Lock: {inline(_lock(pack.change_impact.lock))}.",
         "## Steps",
         _table(
             ("kind", "what", "phase", "agent", "risk", "status", "why"),
@@ -131,6 +134,16 @@ def _lineage(lineage: GraphLineage) -> Iterator[Sequence[str]]:
 
 def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
     return (f"{name}: {estimate.value} {estimate.unit} ({'; '.join(estimate.basis)})",)
+
+
+def _lock(lock: LockScope) -> str:
+    match lock.mode:
+        case "none":
+            return "none, others may change the same files meanwhile"
+        case "task":
+            return "the task, nobody else changes meanwhile what it names"
+        case "files":
+            return f"files, nobody else changes these meanwhile, and the plan changes no others: {', '.join(lock.paths)}"
 
 
 def _argv(argv: tuple[str, ...]) -> str:
