@@ -167,7 +167,8 @@ class Moves:
                 return result
             error = ValueError(problem)
         ref = self.live.payloads.put(f"{type(error).__name__}: {error}")
-        given = {"error": "provider_crashed", "detail_ref": ref, "first_ref": ref}
+        words = ("detail_ref", "first_ref", "told_ref", "error_ref")
+        given = {"error": "provider_crashed", **dict.fromkeys(words, ref)}
         try:
             return returns(**{k: v for k, v in given.items() if k in returns.__struct_fields__})
         except TypeError as without:
