@@ -37,6 +37,7 @@ class InspectFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Where the branch is that the change goes to."""
 
+    error: str = ""  # why it could not be looked at; told_ref has the words
     moved: bool = False
     conflicts: int = 0
     base: str = ""  # commit

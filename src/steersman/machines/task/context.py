@@ -66,11 +66,16 @@ class Context(msgspec.Struct, kw_only=True):
     round: int = 1  # of planning
     turn: int = 1  # of code, review and tests
     notes: list[str] = []  # what people have said and nobody has worked with yet
-    answers: list[str] = []  # payloads of what people have answered, in their order
+    answers: list[
+        dict[str, str]
+    ] = []  # what people have answered: text, and the digest of the plan that asked
     draft: dict[str, Any] = {}  # the lead planner's reply, counted
     comments: dict[str, dict[str, Any]] = {}  # by planner
-    opinions: dict[str, dict[str, Any]] = {}  # by reviewer, of the phase at hand
-    failures: int = 0  # answers of those who were asked together that never came, or never fit
+    plan_opinions: dict[str, dict[str, Any]] = {}  # by reviewer
+    code_opinions: dict[str, dict[str, Any]] = {}
+    failures: dict[
+        str, int
+    ] = {}  # of those who are asked together, by what they were asked for: never came, or never fit
     providers: dict[str, str] = {}
     must_fix: list[dict[str, str]] = []
     coder_status: str = ""
@@ -118,8 +123,11 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
         context = msgspec.convert(given, Context)
     except msgspec.ValidationError as error:
         raise UserError(f"task cannot begin like this: {error}") from error
-    if not (context.planners and context.plan_reviewers and context.code_reviewers):
-        raise UserError("task cannot begin like this: it needs a planner and reviewers")
+    for crew in (context.planners, context.plan_reviewers, context.code_reviewers):
+        if not crew:
+            raise UserError("task cannot begin like this: it needs a planner and reviewers")
+        if len(set(crew)) < len(crew):
+            raise UserError(f"task cannot begin like this: {', '.join(crew)} names somebody twice")
     context.panel = "several" if len(context.planners) > 1 else "alone"
     return TaskReceived(request["task_ref"], request.get("person", "")), context
 
@@ -149,17 +157,27 @@ def unseen(c: Context, e: InspectFacts) -> bool:
 
 def last_comment(c: Context) -> bool:
     """Whether nobody else's comment is awaited."""
-    return len(c.comments) + c.failures + 1 >= len(c.planners) - 1
+    return len(c.comments) + c.failures.get("comments", 0) + 1 >= len(c.planners) - 1
 
 
 def last_plan_opinion(c: Context) -> bool:
     """Whether nobody else's opinion on the plan is awaited."""
-    return len(c.opinions) + c.failures + 1 >= len(c.plan_reviewers)
+    return len(c.plan_opinions) + c.failures.get("plan_opinions", 0) + 1 >= len(c.plan_reviewers)
 
 
 def last_code_opinion(c: Context) -> bool:
     """Whether nobody else's opinion on the change is awaited."""
-    return len(c.opinions) + c.failures + 1 >= len(c.code_reviewers)
+    return len(c.code_opinions) + c.failures.get("code_opinions", 0) + 1 >= len(c.code_reviewers)
+
+
+def broke(c: Context, kept: str, e: AgentFacts) -> bool:
+    """Whether one of those who were asked together gave nothing that can be kept, this one or another."""
+    return bool(c.failures.get(kept, 0)) or bool(e.error) or e.reply is None
+
+
+def adoptable(c: Context) -> bool:
+    """Whether everything that is not as recorded is a plan that a person may have meant."""
+    return bool(c.says.get("damaged")) and c.says["damaged"] == c.says.get("adoptable")
 
 
 def doubted(c: Context, _e: InspectFacts) -> bool:

@@ -41,14 +41,15 @@ def confirmed(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
 
 
 def answered(c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    """The answers go to the planner, who drafts again."""
+    """The answers go to the planner, who drafts again; they answer what this very plan has asked."""
     told = ("append", "said", {"answers": e.text, "person": e.person})
-    return (("set", "answers", [*c.answers, e.text]), ("add", "round", 1), ("set", "comments", {}), told)
+    given = {"text": e.text, "plan": c.artifacts.get("planning/planning.ai.json", "")}
+    return (("set", "answers", [*c.answers, given]), ("add", "round", 1), ("set", "comments", {}), told)
 
 
 def asked_to(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
     return (
-        ("set", "failures", 0),
+        ("set", "failures", {}),
         ("append", "said", {"choice": e.choice, "person": e.person, "reason": e.reason}),
     )
 
@@ -62,7 +63,7 @@ def drafted(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     return (
         ("set", "draft", e.reply or {}),
         ("set", "comments", {}),
-        ("set", "failures", 0),
+        ("set", "failures", {}),
         ("set", "notes", []),
         ("set", "must_fix", []),
         ("put", "providers", lead, e.provider),
@@ -70,18 +71,14 @@ def drafted(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     )
 
 
-def commented(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return _one_of_many("comments", e)
+def commented(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return _one_of_many(c, "comments", e)
 
 
-def _one_of_many(field: str, e: AgentFacts) -> tuple[Op, ...]:
+def _one_of_many(c: Context, field: str, e: AgentFacts) -> tuple[Op, ...]:
     """An answer is kept under its role; one that never came, or never fit, is counted."""
     if e.error or e.reply is None:
-        return (
-            ("add", "awaited", -1),
-            ("add", "failures", 1),
-            ("set", "detail_ref", e.detail_ref or e.problems_ref),
-        )
+        return (("put", "failures", field, c.failures.get(field, 0) + 1), *failed(c, e))
     role = str(e.reply["role"])
     kept = (("put", field, role, e.reply), ("put", "providers", role, e.provider))
     return (*kept, *_session(role, e))
@@ -110,10 +107,11 @@ def scope_missing(_c: Context, _e: InspectFacts) -> tuple[Op, ...]:
 
 
 def recorded(c: Context, e: RecordFacts) -> tuple[Op, ...]:
-    """What was laid down is what every later look at the disk is held against."""
+    """What was laid down is what every later look at the disk is held against; what was taken away is not looked for."""
+    kept = {name: digest for name, digest in {**c.artifacts, **e.written}.items() if digest}
     return (
-        ("set", "artifacts", {**c.artifacts, **e.written}),
-        ("set", "documents", {**c.documents, **e.refs}),
+        ("set", "artifacts", kept),
+        ("set", "documents", {name: ref for name, ref in {**c.documents, **e.refs}.items() if name in kept}),
         ("set", "told_ref", e.told_ref),
         ("set", "detail_ref", ""),
     )
@@ -152,8 +150,12 @@ def _says(e: InspectFacts) -> dict[str, Any]:
 # ── reviews ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def opined(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return _one_of_many("opinions", e)
+def plan_judged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return _one_of_many(c, "plan_opinions", e)
+
+
+def code_judged(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    return _one_of_many(c, "code_opinions", e)
 
 
 def plan_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
@@ -170,7 +172,10 @@ def replanned(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
 
 
 def out_of_scope(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "code/files.json")))
+    """What is outside is in the list of files; which files the plan lacks, only the coder can say."""
+    item = {"id": "scope", "text": c.coder_ref, "why": "the coder says which files the plan lacks"}
+    said = [item] if c.coder_status == "scope_mismatch" else []
+    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", [*_pointed(c, "code/files.json"), *said]))
 
 
 def unclear(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
@@ -190,9 +195,10 @@ def _pointed(c: Context, name: str) -> list[dict[str, str]]:
 
 def _afresh() -> tuple[Op, ...]:
     return (
-        ("set", "opinions", {}),
+        ("set", "plan_opinions", {}),
+        ("set", "code_opinions", {}),
         ("set", "comments", {}),
-        ("set", "failures", 0),
+        ("set", "failures", {}),
         ("set", "seen", {}),
         ("set", "says", {}),
         ("set", "detail_ref", ""),
@@ -258,7 +264,7 @@ def suites_run(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
         if (value := getattr(e, name))
     }  # fmt: skip
     return (
-        ("set", "checks", {**counted, "tree": e.tree}),
+        ("set", "checks", {**counted, "tree": e.tree, "failed_commands": list(e.failed_commands)}),
         ("set", "results_ref", e.results_ref),
         ("set", "evidence_ref", e.questions_ref),
     )
@@ -304,6 +310,10 @@ def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
         ("set", "told_ref", e.told_ref),
         ("add", "turn", 1),
     )
+
+
+def base_unseen(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.told_ref),)
 
 
 def conflicted_base(_c: Context, e: BaseFacts) -> tuple[Op, ...]:

@@ -28,7 +28,7 @@ from steersman.kernel.definition import (
     row,
     table,
 )
-from steersman.kernel.laws import Before, Only, Possible
+from steersman.kernel.laws import Before, Never, Only, Possible
 from steersman.machines.task import context as ctx
 from steersman.machines.task import folds
 from steersman.machines.task.phases import (
@@ -116,6 +116,7 @@ class E(Events):
     base_unmoved = event("The change stands on what it would go to.", X, BaseFacts)
     base_moved = event("The change stands on a newer commit now: it is another tree.", X, BaseFacts)
     base_conflicts = event("The change conflicts with what came meanwhile.", X, BaseFacts)
+    base_unseen = event("Where the change would go could not be looked at.", X, BaseFacts)
     decision_given = event("A person has decided.", G, GateAnswer)
     decision_recorded = event("The decision is on disk, and it is: accepted.", X, InspectFacts)
     accepted = event("The accepted change is handed over.", X, DeliveryFacts)
@@ -138,11 +139,19 @@ class E(Events):
     documents_damaged = event("A document on disk is not what was recorded.", X, InspectFacts)
     restore_requested = event("A person has recorded documents put back.", G, GateAnswer)
     adoption_requested = event("A person wants the plan as it is on disk.", G, GateAnswer)
+    repair_failed = event("Documents could not be put back, or not be taken over.", X, RecordFacts)
     retry_requested = event("A person has it tried again.", G, GateAnswer)
 # fmt: on
 
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+STILL = ("ready", "stuck", "broken")  # where a person may waive a guard
+
+
+def _changed(c: ctx.Context) -> bool:
+    return c.step in STILL and "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree
 
 
 def _decides(choice: str) -> Guard:
@@ -162,13 +171,13 @@ BROKE = Guard("broke", "the agent broke down", lambda _, e: bool(e.error))
 FITS = Guard("fits", "the reply fits its contract", lambda _, e: not e.error and e.reply is not None)
 SHARED_WORK = Guard("shared_work", "other planners look at the draft too", lambda c, e: c.panel == "several" and not e.error and e.reply is not None)
 DRAFTED_ALONE = Guard("drafted_alone", "the draft fits and nobody else plans", lambda c, e: c.panel == "alone" and not e.error and e.reply is not None)
-COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_comment(c) and (c.failures > 0 or not _said(e)))
+COMMENT_BROKE = Guard("comment_broke", "no comment is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_comment(c) and ctx.broke(c, "comments", e))
 LAST_ASKS = Guard("last_asks", "all have commented, and a person has to answer something first", lambda c, e: ctx.last_comment(c) and ctx.asks(c, e))
 LAST_CONCERNED = Guard("last_concerned", "all have commented, and something is to be settled", lambda c, e: ctx.last_comment(c) and ctx.concerned(c, e))
 LAST_COMMENT = Guard("last_comment", "all have commented", lambda c, _: ctx.last_comment(c))
-PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_plan_opinion(c) and (c.failures > 0 or not _said(e)))
+PLAN_OPINION_BROKE = Guard("plan_opinion_broke", "no opinion on the plan is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_plan_opinion(c) and ctx.broke(c, "plan_opinions", e))
 LAST_PLAN_OPINION = Guard("last_plan_opinion", "all reviewers of the plan have answered", lambda c, _: ctx.last_plan_opinion(c))
-CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_code_opinion(c) and (c.failures > 0 or not _said(e)))
+CODE_OPINION_BROKE = Guard("code_opinion_broke", "no opinion on the change is awaited any more, and somebody broke down or gave none that fits", lambda c, e: ctx.last_code_opinion(c) and ctx.broke(c, "code_opinions", e))
 LAST_CODE_OPINION = Guard("last_code_opinion", "all reviewers of the change have answered", lambda c, _: ctx.last_code_opinion(c))
 LAID_DOWN = Guard("laid_down", "every document is on disk", lambda _, e: bool(e.written) and not e.error_ref)
 DAMAGE_FOUND = Guard("damage_found", "a document on disk is not what was recorded", lambda _, e: e.damaged > 0 or not e.seen)
@@ -193,34 +202,31 @@ TOUCHED = Guard("touched", "what decides about tests or agents is changed, and n
 DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words speak against it", lambda c, e: ctx.doubted(c, e) and c.evidence != "accepted")
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.proven)
 ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
-CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0)
+CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
 MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
-STANDS = Guard("stands", "the branch is where it was", lambda _, e: not e.moved and not e.conflicts)
+STANDS = Guard("stands", "the branch is where it was", lambda _, e: not e.error and not e.moved and not e.conflicts)
 SAYS_NEXT = Guard("says_next", "the person says next", lambda _, e: e.choice == "approve")
 SAYS_ADOPT = Guard("says_adopt", "the person wants what is on disk", lambda _, e: e.choice == "adopt")
 DONE = Guard("done_well", "the change is where it should be", lambda _, e: e.done)
 HANDED_BEFORE = Guard("handed_before", "this very change was handed over before", lambda c, e: c.delivered == "yes" and c.delivered_tree == c.tree and c.decision == "accepted" == e.decision)
 REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
 WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
-SEEN_BY_PERSON = Guard("seen_by_person", "a person had accepted the results on the tree as it was", lambda c, _: c.evidence == "accepted", reads=("evidence",))
+SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
+UNSEEN_RESULTS = Guard("unseen_results", "results that nobody has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
 AT_WORK = at("at_work", "it broke in the phase's own work", "broken")
-HAS_PLAN = Guard("has_plan", "there is a plan to go on with", lambda c, _: "planning/planning.ai.json" in c.artifacts)
-HAS_SCOPE = Guard("has_scope", "there is a plan with its files to go on with", lambda c, _: "plan.files.json" in c.artifacts)
-HAS_CHANGE = Guard("has_change", "there is a change to go on with", lambda c, _: "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree)
+HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go on with", lambda c, _: c.step in STILL and "planning/planning.ai.json" in c.artifacts)
+HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
+HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with", lambda c, _: _changed(c))
+HAS_SEEN = Guard("has_seen", "the phase stands still, there is a change to go on with, and what it does to the tests was accepted", lambda c, _: _changed(c) and c.evidence != "touched")
 ACCEPTED = Guard("accepted_outcome", "the outcome is accepted", lambda c, _: c.outcome == "accepted", reads=("outcome",))
 REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.outcome == "reverted", reads=("outcome",))
 # fmt: on
-
-
-def _said(e: AgentFacts) -> bool:
-    return not e.error and e.reply is not None
 
 
 ROUNDS = Cap("rounds", "max_rounds", resets=(E.questions_answered, E.words_given, E.redo_planning, E.rework_requested, E.retry_requested, E.planning_succeeded))  # fmt: skip
 REGRESSIONS = Cap("regressions", "max_regressions", resets=(E.next_requested, E.redo_planning, E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept, E.rework_requested, E.retry_requested, E.decision_given))  # fmt: skip
 
 WORK = {"step": "work"}
-INTO_REVIEW = {"step": "work"}
 AGAIN_FROM = {"step": "work", "decision": "none"}
 REOPENED = {**AGAIN_FROM, "outcome": None}
 STOP = {"step": "stuck"}
@@ -246,7 +252,7 @@ TABLE = table(
     row(S.planning,    E.plan_drafted,              otherwise,       S.planning,     None,        "the other planners look at the draft",            EXT + "several planners", sets={"step": "comment"}),
     row(S.planning,    E.plan_commented,            otherwise,       STAY,           None,        "keep the comment",                                EXT + "several planners"),
     row(S.planning,    E.round_needed,              otherwise,       S.planning,     ROUNDS,      "re-plan",                                         "§4 actors.planning.round", sets=WORK),
-    row(S.planning,    E.round_needed,              otherwise,       S.planning,     None,        "the planners do not agree: ask a person",         PARK, sets=STOP),
+    row(S.planning,    E.round_needed,              otherwise,       S.planning,     None,        "the planners do not agree: ask a person",         PARK, sets=BROKEN),
     row(S.planning,    E.planning_converged,        otherwise,       S.planning,     None,        "lay the plan down",                               "§3.1", sets={"step": "record"}),
     row(S.planning,    E.questions_open,            otherwise,       S.planning,     None,        "ask the person",                                  "§3.1 no blocking questions remain", sets={"step": "questions"}),
     row(S.planning,    E.questions_answered,        otherwise,       S.planning,     None,        "re-plan with the answers",                        "§4 actors.planning.round", sets=WORK),
@@ -285,18 +291,21 @@ TABLE = table(
     row(S.review,      E.plan_flawed,               otherwise,       S.planning,     REGRESSIONS, "plan flawed",                                     "§3.7", sets=WORK),
     row(S.review,      E.plan_flawed,               otherwise,       S.review,       None,        "too often: ask a person",                         PARK, sets=STOP),
     # test
+    row(S.test,        E.suites_run,                SEEN_BY_PERSON,  S.test,         None,        "lay the report down: nobody has seen these results", "§3.8", sets={"step": "record", "evidence": "touched"}),
     row(S.test,        E.suites_run,                otherwise,       S.test,         None,        "lay the report down",                             "§3.8", sets={"step": "record"}),
     row(S.test,        E.evidence_questioned,       otherwise,       S.test,         None,        "ask a person, bound to this tree",                EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "evidence"}),
     row(S.test,        E.evidence_accepted,         otherwise,       S.test,         None,        "look at what was recorded of this tree",          EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "confirmed", "evidence": "accepted"}),
     row(S.test,        E.evidence_declined,         otherwise,       S.codegen,      None,        "a person sends the change back",                  EXT + "changed test infrastructure and doubtful results open a gate", sets={"step": "work"}),
-    row(S.test,        E.tests_complete,            otherwise,       S.accept,       None,        "tests complete",                                  "§3.8", sets={"step": "base"}, waivable=HAS_CHANGE),
+    row(S.test,        E.tests_complete,            otherwise,       S.accept,       None,        "tests complete",                                  "§3.8", sets={"step": "base"}, waivable=HAS_SEEN),
     row(S.test,        E.test_failures,             otherwise,       S.codegen,      REGRESSIONS, "test failures",                                   "§3.9", sets={"step": "work"}),
     row(S.test,        E.test_failures,             otherwise,       S.test,         None,        "too often: ask a person",                         PARK, sets=STOP),
     # accept
     row(S.accept,      E.base_unmoved,              otherwise,       S.accept,       None,        "ask for the decision",                            EXT + "what is accepted stands on what it goes to", sets={"step": "decide"}),
-    row(S.accept,      E.base_moved,                SEEN_BY_PERSON,  S.review,       REGRESSIONS,        "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready", "evidence": "touched"}),
-    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS,        "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
-    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS,        "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS, "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS, "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
+    row(S.accept,      E.base_unseen,               otherwise,       S.accept,       None,        "say why: ask a person",                           EXT + "what is accepted stands on what it goes to", sets={"decision": "none", "step": "broken"}),
     *(row(S.accept,    E.decision_given,            _decides(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
     row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "nobody decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
     row(S.accept,      E.decision_recorded,         otherwise,       S.accept,       None,        "hand the change over",                            "§3.10", sets={"step": "deliver"}),
@@ -308,8 +317,6 @@ TABLE = table(
     row(S.accept,      E.upstream_problem,          otherwise,       S.planning,     None,        "upstream problem",                                "§2", sets={"step": "work", "decision": "none"}),
     row(S.accept,      E.revert_requested,          WAS_DELIVERED,   S.revert,       None,        "revert requested",                                "§3.11", sets={"step": "work", "decision": "none"}),
     row(S.accept,      E.revert_requested,          otherwise,       S.revert,       None,        "revert requested: nothing was delivered",         "§3.11", sets={"step": "record", "decision": "none"}),
-    row(S.accept,      E.base_moved,                otherwise,       S.accept,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken"}),
-    row(S.accept,      E.base_conflicts,            otherwise,       S.accept,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken"}),
     # revert
     row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted"}),
     row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it conflicts",                       EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
@@ -318,6 +325,7 @@ TABLE = table(
     # in every phase
     *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
     *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=BROKEN) for phase in PHASES),
+    *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: ask a person",             DISK, sets=STOP) for phase in PHASES),
     *(row(phase,        E.documents_damaged,         otherwise,       phase,           None,        "name what is wrong, trust nothing",               DISK, sets={"step": "damaged"}) for phase in PHASES),
     *(row(phase,        E.phase_ready,               otherwise,       phase,           None,        "show what would happen",                          PACE, sets={"step": "ready"}) for phase in PHASES[:5]),
     *(row(phase, E.agent_failed, otherwise, phase, None,    "name what broke: ask a person",                   EXT + "an agent that breaks costs no phase", sets=BROKEN) for phase in (S.planning, S.plan_review, S.codegen, S.review)),
@@ -367,15 +375,15 @@ NAMES = (
     naming(RUN_SUITES, (otherwise, E.suites_run)),
     naming(INSPECT_TESTS, *SEEN, (UNPROVEN, E.test_failures), (TOUCHED, E.evidence_questioned), (DOUBTED, E.evidence_questioned), (PROVEN, E.tests_complete), (otherwise, E.test_failures)),
     naming(EVIDENCE, (ACCEPTS, E.evidence_accepted), (otherwise, E.evidence_declined)),
-    naming(LOOK_AT_BASE, (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_conflicts)),
+    naming(LOOK_AT_BASE, (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen)),
     naming(DECIDE, (otherwise, E.decision_given)),
     naming(INSPECT_DECISION, *LOOKED, (HANDED_BEFORE, E.accepted_again), (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
     naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
     naming(TAKE_BACK, (DONE, E.change_reverted), (otherwise, E.revert_conflicted)),
     naming(INSPECT_REVERT, *LOOKED, (REVERT_DONE, E.revert_recorded), (otherwise, E.revert_refused)),
     naming(RECORD, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
-    naming(RESTORE, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
-    naming(ADOPT, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
+    naming(RESTORE, (LAID_DOWN, E.documents_recorded), (otherwise, E.repair_failed)),
+    naming(ADOPT, (LAID_DOWN, E.documents_recorded), (otherwise, E.repair_failed)),
     naming(NEXT, (SAYS_NEXT, E.next_requested), (otherwise, E.rework_requested)),
     naming(DAMAGED_PLAN, (SAYS_ADOPT, E.adoption_requested), (otherwise, E.restore_requested)),
     naming(DAMAGE, (otherwise, E.restore_requested)),
@@ -394,7 +402,8 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.answered, (E.questions_answered,)),
     (folds.scope_missing, (E.scope_missing,)),
     (folds.entered, (E.planning_succeeded, E.review_ok, E.codegen_completed, E.review_passes, E.tests_complete, E.requires_further_changes, E.needs_review, E.upstream_problem, E.revert_refused)),
-    (folds.opined, (E.plan_reviewed, E.plan_reviews_complete, E.code_reviewed, E.code_reviews_complete)),
+    (folds.plan_judged, (E.plan_reviewed, E.plan_reviews_complete)),
+    (folds.code_judged, (E.code_reviewed, E.code_reviews_complete)),
     (folds.plan_sent_back, (E.review_needs_changes, E.review_blocked)),
     (folds.prepared, (E.workspace_ready,)),
     (folds.setup_failed, (E.setup_failed,)),
@@ -413,6 +422,7 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.based, (E.base_unmoved,)),
     (folds.rebased, (E.base_moved,)),
     (folds.conflicted_base, (E.base_conflicts,)),
+    (folds.base_unseen, (E.base_unseen,)),
     (folds.decided, (E.decision_given,)),
     (folds.delivered, (E.accepted,)),
     (folds.undelivered, (E.delivery_failed,)),
@@ -420,7 +430,7 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.reverted, (E.change_reverted,)),
     (folds.unreverted, (E.revert_conflicted,)),
     (folds.recorded, (E.documents_recorded,)),
-    (folds.unrecorded, (E.recording_failed,)),
+    (folds.unrecorded, (E.recording_failed, E.repair_failed)),
     (folds.failed, (E.agent_failed,)),
     (folds.confirmed, (E.next_requested,)),
     (folds.reworked, (E.rework_requested,)),
@@ -435,6 +445,8 @@ LAWS = (
     Only("decision", "accepted", by=(E.decision_given,)),
     Only("delivered", "yes", by=(E.accepted,)),
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
+    Never(S.accept, when=TOUCHED),
+    Never(S.test, when=UNSEEN_RESULTS),
     Before(S.plan_review, then=S.codegen),
     Before(S.codegen, then=S.review),
     Before(S.review, then=S.test),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from steersman.kernel.canonical import digest_of
-from steersman.machines.task.context import Context, shown
+from steersman.machines.task.context import Context, adoptable, shown
 
 CHOICES = ["approve", "rework", "review", "replan", "revert"]
 
@@ -40,7 +40,7 @@ def plan_reviews(c: Context) -> list[tuple[str, dict[str, Any]]]:
     return [
         (role, {**_agent(c, role, "review_plan", **plan), "contract": "plan_reviewer"})
         for role in c.plan_reviewers
-        if role not in c.opinions
+        if role not in c.plan_opinions
     ]
 
 
@@ -59,7 +59,7 @@ def code_reviews(c: Context) -> list[tuple[str, dict[str, Any]]]:
             },
         )
         for role in c.code_reviewers
-        if role not in c.opinions
+        if role not in c.code_opinions
     ]
 
 
@@ -114,12 +114,13 @@ def ask_evidence(c: Context) -> dict[str, Any]:
 
 
 def look_at_base(c: Context) -> dict[str, Any]:
+    """A change that is there already is not looked for; another one of a task that was delivered before is."""
     return {
         **_of(c),
         "form": c.deliver,
         "target": c.target,
         "base": c.base_commit,
-        "delivered": c.delivered,
+        "delivered": c.delivered if c.delivered_tree == c.tree else "no",
         "bounds": c.bounds_ref,
         **_documents(c),
     }
@@ -164,7 +165,7 @@ def record_plan(c: Context) -> dict[str, Any]:
 
 
 def record_plan_review(c: Context) -> dict[str, Any]:
-    said = {"opinions": _replies(c.opinions), "providers": c.providers, "bounds": c.bounds_ref}
+    said = {"opinions": _replies(c.plan_opinions), "providers": c.providers, "bounds": c.bounds_ref}
     return {"phase": "plan_review", "round": c.round, **said, **_documents(c)}
 
 
@@ -174,7 +175,7 @@ def record_code(c: Context) -> dict[str, Any]:
 
 
 def record_review(c: Context) -> dict[str, Any]:
-    said = {"opinions": _replies(c.opinions), "providers": c.providers}
+    said = {"opinions": _replies(c.code_opinions), "providers": c.providers}
     return {"phase": "review", "turn": c.turn, **said, **_of(c), **_documents(c)}
 
 
@@ -235,11 +236,12 @@ def _replies(given: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def restore(c: Context) -> dict[str, Any]:
-    return {**_documents(c), **_of(c), "base": c.base_commit}
+    return {**_documents(c), **_of(c), "base": c.base_commit, "told": c.told_ref}
 
 
 def adopt(c: Context) -> dict[str, Any]:
-    return restore(c)
+    """Exactly what the person was told about, and nothing that came after."""
+    return {**_documents(c), "seen": c.seen}
 
 
 def ask_next(c: Context) -> dict[str, Any]:
@@ -247,7 +249,7 @@ def ask_next(c: Context) -> dict[str, Any]:
 
 
 def ask_damage(c: Context) -> dict[str, Any]:
-    choices = ["restore", "adopt"] if c.says.get("adoptable") == c.says.get("damaged") else ["restore"]
+    choices = ["restore", "adopt"] if adoptable(c) else ["restore"]
     return {"digest": shown(c), "choices": choices, "shown": _shown(c, damage=c.detail_ref)}
 
 
@@ -269,7 +271,8 @@ def _of(c: Context) -> dict[str, Any]:
 
 def _agent(c: Context, role: str, prompt: str, mode: str = "proposal", **texts: str) -> dict[str, Any]:
     session = c.sessions.get(role)
-    words = {f"note_{n}": ref for n, ref in enumerate((*c.answers, *c.notes), 1)}
+    answers = [given["text"] for given in c.answers]
+    words = {f"note_{n}": ref for n, ref in enumerate((*answers, *c.notes), 1)}
     given = {"task": c.task_ref, **words, **texts}
     return {
         "role": role,

@@ -6,9 +6,9 @@ What a document says is worked out in `judges.task`; here texts are fetched, han
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -46,7 +46,7 @@ from steersman.contracts.workspace import Change, Touched
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import name_problem
 from steersman.judges.task import opinions
-from steersman.judges.task.inspection import folder_digest
+from steersman.judges.task.inspection import damage, folder_digest, told
 from steersman.judges.task.plan import files_of, flaws, open_questions, plan_of, question_id
 from steersman.judges.task.scope import outside
 from steersman.judges.task.suites import test_report
@@ -54,6 +54,7 @@ from steersman.judges.text import clip, one_line
 from steersman.kernel.canonical import canonical
 from steersman.runtime.call import Call
 from steersman.runtime.looking import digest_of, look
+from steersman.runtime.projections import picture
 
 Shape = TypeVar("Shape")
 LARGEST = 4 * 1024 * 1024  # bytes of a copy
@@ -81,20 +82,29 @@ class Desk:
         ref = self.call.given("documents", {}).get(name, "")
         return msgspec.json.decode(self.call.payloads.get(ref), type=shape) if ref else None
 
-    def lay_down(self, name: str, document: msgspec.Struct) -> str:
-        """Writes a document as people read it; what is a secret is hidden in the file too."""
-        return self.lay_text(name, msgspec.json.format(canonical(document)).decode() + "\n")
+    def lay_down(self, name: str, document: msgspec.Struct) -> None:
+        """Writes a document as people read it; what is a secret is hidden in the file too, and it can be read back."""
+        hidden = self.call.payloads.hide(msgspec.json.format(canonical(document)).decode() + "\n")
+        try:
+            msgspec.json.decode(hidden, type=type(document))
+        except msgspec.MsgspecError as error:
+            raise ValueError(f"{name} cannot be laid down: {error}") from error
+        self._keep(name, hidden)
 
     def lay_text(self, name: str, text: str) -> str:
-        hidden = self.call.payloads.hide(text)
-        digest = self._write(name, hidden.encode())
-        self.refs[name] = self.call.payloads.put_hidden(hidden)
-        return digest
+        return self._keep(name, self.call.payloads.hide(text))
 
-    def _write(self, name: str, data: bytes) -> str:
+    def _keep(self, name: str, hidden: str) -> str:
+        data = hidden.encode("utf-8", "backslashreplace")  # as a payload keeps it
         self.call.world.artifacts.write(self.call.run, name, data, durable=True)
+        self.refs[name] = self.call.payloads.put_hidden(hidden)
         self.written[name] = sha256(data).hexdigest()
         return self.written[name]
+
+    def take_away(self, name: str) -> None:
+        """From here on nobody looks for it."""
+        self.call.world.artifacts.remove(self.call.run, name)
+        self.written[name] = ""
 
     def facts(self) -> RecordFacts:
         told = self.call.payloads.put("\n".join(self.told)) if self.told else ""
@@ -139,22 +149,22 @@ def _scope(desk: Desk, plan: Plan) -> None:
     files = files_of(plan)
     desk.told += [f"{q.id}: {q.text}" for q in open_questions(plan)]
     if files is None:
-        desk.call.world.artifacts.remove(desk.call.run, FILES)
+        desk.take_away(FILES)
         return
     desk.lay_down(FILES, files)
     desk.told += [f"may touch: {f.path} ({f.intent})" for f in files.files]
 
 
 def _answers(call: Call, before: Plan | None) -> dict[str, str]:
-    """What people have answered, by question: a text that is no list of ids answers everything that was open."""
-    open_then = open_questions(before) if before is not None else ()
-    found: dict[str, str] = (
-        {q.id: q.answer for q in before.questions if q.answer} if before is not None else {}
-    )
-    for ref in call.given("answers", ()):
-        text = call.payloads.get(ref)
+    """What people have answered, by question: a text that names none answers all that was open in the plan it is about."""
+    questions = before.questions if before is not None else ()
+    found = {q.id: q.answer for q in questions if q.answer}
+    open_now = open_questions(before) if before is not None else ()
+    for given in call.given("answers", ()):
+        text = call.payloads.get(given["text"])
+        asked = open_now if given["plan"] == call.given("artifacts").get(PLAN) else ()
         named = _by_id(text)
-        found |= named if named is not None else {q.id: text for q in open_then}
+        found |= named if named is not None else {q.id: text for q in asked}
     return found
 
 
@@ -230,35 +240,39 @@ def lay_change(desk: Desk, change: Change, base_tree: str) -> None:
 
 
 def _copied(call: Call, change: Change) -> tuple[list[Copy], dict[str, str]]:
-    """Copies below code/files, with what was there before and is no longer changed taken away."""
+    """Copies below code/files; what is no copy is taken away first, where a folder may have to be a file, or a file one."""
     artifacts, run = call.world.artifacts, call.run
     there = [t for t in change.touched if t.new]
     contents = call.world.workspace(call.config).contents(change.commit, [t.path for t in there])
-    listed, kept = [], {}
-    for t in change.touched:
-        made, data = _copy(t, contents)
-        listed.append(made)
-        if data is not None:
-            artifacts.write(run, f"{COPIES}/{t.path}", data)
-            kept[t.path] = made.digest
+    listed = [_copy(call, t, contents.get(t.path)) for t in change.touched]
+    kept = {c.path: c.digest for c in listed if c.digest}
     for name in artifacts.names(run, COPIES):
         if name and name not in kept:
             artifacts.remove(run, f"{COPIES}/{name}")
+    for path in kept:
+        artifacts.write(run, f"{COPIES}/{path}", contents[path])
     return listed, kept
 
 
-def _copy(t: Touched, contents: Mapping[str, bytes]) -> tuple[Copy, bytes | None]:
-    how = "created" if not t.old else "updated" if t.new else "deleted"
+def _copy(call: Call, t: Touched, data: bytes | None) -> Copy:
     if not t.new:
-        return Copy(path=t.path, change="deleted"), None
-    data, why = contents.get(t.path), name_problem(f"{COPIES}/{t.path}")
+        return Copy(path=t.path, change="deleted")
+    how: Literal["created", "updated"] = "updated" if t.old else "created"
     if data is None:
-        why = "it is no plain file"
-    elif len(data) > LARGEST:
-        why = f"it is longer than {LARGEST} bytes"
-    if why or data is None:
-        return Copy(path=t.path, change=how, kept=False, why=clip(one_line(why or ""), 400)), None
-    return Copy(path=t.path, change=how, digest=sha256(data).hexdigest()), data
+        return Copy(path=t.path, change=how, kept=False, why="it is no plain file")
+    why = _uncopied(call, t.path, data)
+    if why:
+        return Copy(path=t.path, change=how, kept=False, why=clip(one_line(why), 400))
+    return Copy(path=t.path, change=how, digest=sha256(data).hexdigest())
+
+
+def _uncopied(call: Call, path: str, data: bytes) -> str:
+    """Why a file has no copy, or nothing."""
+    if len(data) > LARGEST:
+        return f"it is longer than {LARGEST} bytes"
+    if call.payloads.hide(path) != path:
+        return "its name holds a secret"
+    return name_problem(f"{COPIES}/{path}") or ""
 
 
 def _reviewed_code(desk: Desk) -> None:
@@ -301,8 +315,22 @@ def _decided(desk: Desk) -> None:
             reason=clip(call.given("reason"), 4000),
             tree=call.given("tree"),
             artifacts={n: d for n, d in call.given("artifacts").items() if n != DECISION},
-            overrides=tuple(msgspec.convert(w, Waived) for w in call.given("overrides", ())),
+            overrides=_overrides(call),
         ),
+    )
+
+
+def _overrides(call: Call) -> tuple[Waived, ...]:
+    """Every guard that was waived on the way here, as the tape says."""
+    told = picture(call.world, call.run).status.overrides
+    return tuple(
+        Waived(
+            source=o.source,
+            to=o.to,
+            person=o.person or "somebody",
+            reason=clip(o.reason, 4000),
+        )
+        for o in told
     )
 
 
@@ -347,17 +375,24 @@ def restore(call: Call) -> RecordFacts:
     if COPIES in recorded:
         workspace = call.world.workspace(call.config)
         _copied(call, workspace.change(call.given("commit"), call.given("base")))
-    return RecordFacts(written=dict(recorded), refs=dict(refs))
+    return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.given("told"))
 
 
 @_off_the_loop
 def adopt(call: Call) -> RecordFacts:
-    """The plan as a person has left it on disk: read strictly, and laid down as it is read."""
-    desk = Desk(call)
-    found = look(call.world.artifacts, call.run, (PLAN, FILES))
+    """The plan as a person has left it on disk and was told about: read strictly, and laid down as it is read."""
+    desk, recorded = Desk(call), call.given("artifacts")
+    found = look(call.world.artifacts, call.run, [name for name in (PLAN, FILES) if name in recorded])
+    seen = {name: digest_of(one) for name, one in found.items()}
+    wrong = [damage(name, one, recorded[name], mine=True, task_id=call.run) for name, one in found.items()]
+    unfit = [d for d in wrong if d is not None and not d.adoptable]
+    if unfit:
+        raise ValueError(told(unfit))
+    if any(call.given("seen").get(name) != digest for name, digest in seen.items()):
+        raise ValueError("the plan on disk was changed again since you were asked about it: look at it again")
     plan = msgspec.json.decode(found[PLAN].data, type=Plan)
     desk.lay_down(PLAN, plan)
-    if digest_of(found[FILES]) == call.given("artifacts").get(FILES):
+    if seen.get(FILES) == recorded.get(FILES):
         _scope(desk, plan)
     else:
         files = msgspec.json.decode(found[FILES].data, type=PlanFiles)
@@ -383,7 +418,7 @@ def _base(call: Call) -> BaseFacts:
             call.run, call.given("commit"), call.given("base"), call.given("target"), label
         )
     except SteersmanError as error:
-        return BaseFacts(conflicts=1, told_ref=call.payloads.put(str(error)))
+        return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
     if not found.moved:
         return BaseFacts()
     if found.change is None:
