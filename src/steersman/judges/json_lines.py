@@ -6,7 +6,8 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 Path = tuple[str | int, ...]
 
@@ -14,7 +15,7 @@ DEEPEST = 100
 _TOKEN = re.compile(r'"(?:[^"\\]++|(?:\\.)++)*+"|[{}\[\],:]|[^\s{}\[\],:"]++|"', re.DOTALL)
 
 
-class JsonLines(NamedTuple):
+class JsonLines(msgspec.Struct, frozen=True):
     """The line of every path, from 1, and each key that is given again, with its line."""
 
     lines: dict[Path, int]
@@ -66,10 +67,8 @@ def json_lines(text: str) -> JsonLines:
 def _tokens(text: str) -> Iterator[tuple[int, str]]:
     number, at = 1, 0
     for token in _TOKEN.finditer(text):
-        if (
-            token[0] == '"'
-        ):  # it has no end: to look for one behind every quote would take the square of the time
-            return
+        if token[0] == '"':
+            return  # it has no end, and looking for one behind every quote would take the square of the time
         number += text.count("\n", at, token.start())
         at = token.start()
         yield number, token[0]

@@ -5,12 +5,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 NOT_ISOLATED = "approval not isolated"  # how it is told, on tape and on every screen
 
 
-class Box(NamedTuple):
+class Box(msgspec.Struct, frozen=True):
     """What one program may do. Paths are absolute and keep their place inside."""
 
     writes: tuple[str, ...] = ()  # bound read-write: the worktree, the call's own home
@@ -19,14 +21,14 @@ class Box(NamedTuple):
     home: str = ""  # shown with all it holds, read-only; what is written beside that is gone afterwards
 
 
-class Doors(NamedTuple):
+class Doors(msgspec.Struct, frozen=True):
     """Options of a box, each for a descriptor: on one it tells who is inside, at the other it waits until it may begin."""
 
     tells: str
     waits: str
 
 
-class Boxed(NamedTuple):
+class Boxed(msgspec.Struct, frozen=True):
     """What to start instead; `refused` fills while the program runs with the places it was not let through to."""
 
     argv: tuple[str, ...]

@@ -5,7 +5,7 @@
 
 from collections.abc import Collection
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -27,7 +27,7 @@ FOLDERS: dict[str, Kind] = {
 }
 
 
-class Source(NamedTuple):
+class Source(msgspec.Struct, frozen=True):
     """Where something was read: the file, the kind that its folder says, the side it is from."""
 
     file: str
@@ -35,7 +35,7 @@ class Source(NamedTuple):
     origin: Origin
 
 
-class _Part(NamedTuple):
+class _Part(msgspec.Struct, frozen=True):
     """One piece of a file: where in it, the lines of its fields, and which of them were written without quotes."""
 
     path: Path
