@@ -27,9 +27,9 @@ def read(data, name="execution_policy"):
     return FileDocuments().parse(data if isinstance(data, bytes) else data.encode(), "p.yaml", name)
 
 
-def refused(data):
+def refused(data, name="execution_policy"):
     with pytest.raises(ContractError) as caught:
-        read(data)
+        read(data, name)
     assert caught.value.exit_code == 4
     assert caught.value.problems
     return str(caught.value)
@@ -83,8 +83,10 @@ def test_lines():
         ("", "line 1: is empty"),
         ("# nothing\n", "line 1: is empty"),
         ("a: \x00", "line 1:"),
-        ("- " * 40 + "a", "line 1: nested deeper"),
-        ("[" * 40 + "]" * 40, "line 1: nested deeper"),
+        ("- " * 40 + "a", "line 1: nested 40 levels deep, and 32 are the most: nothing of it is read; make it flatter"),
+        ("[" * 40 + "]" * 40, "line 1: nested 40 levels deep, and 32 are the most: nothing of it is read; make it flatter"),
+        ("a: " + "[" * 5000, "line 1: nested 1000 levels deep"),
+        ('{"a":\n' * 50 + '"x', "line 33: nested 50 levels deep"),
         ("a: " + "x" * MAX_BYTES, "line 1: longer than"),
         ("{" + ",".join(f'"{n}":1' for n in range(30_000)) + "}", "line 1: more than 20000 members"),
         ('{"a": "\\ud800"}', "line 1: a: holds a NUL character or a lone surrogate"),
@@ -93,6 +95,39 @@ def test_lines():
 def test_refused(data, said):
     """Everything doubtful is refused with file, line and reason."""
     assert said in refused(data)
+
+
+def nested(levels):
+    """A document that is so many levels deep, with something to execute at its bottom."""
+    value = {"exec": 1}
+    for _ in range(levels - 1):
+        value = {"a": value}
+    return value
+
+
+FORMS = {
+    "json": lambda value: json.dumps(value, indent=0).replace("exec", "\\u0065xec"),
+    "yaml": yaml.safe_dump,
+    "yaml with quotes": lambda value: yaml.safe_dump(value).replace("exec:", "'exec' :"),
+    "yaml on one line": lambda value: "a: " + json.dumps(value["a"]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_depth_in_every_form(form):
+    """Thirty-two levels are read; of more the depth is told, and in an intent what looks like something to execute."""
+    assert read(FORMS[form](nested(32)), "execution_intent").value["a"]
+    text = FORMS[form](nested(35))
+    line = text[: text.index("xec") + 1].count("\n") + 1
+    deep, carried = sorted(
+        refused(text, "execution_intent").splitlines(), key=lambda said: "looks like" in said
+    )
+    assert deep.endswith("nested 35 levels deep, and 32 are the most: nothing of it is read; make it flatter")
+    assert (
+        carried
+        == f"p.yaml, line {line}: 'exec' looks like the name of something to execute, and an intent carries none (I1)"
+    )
+    assert len(refused(text).splitlines()) == 1
 
 
 def test_all_at_once():

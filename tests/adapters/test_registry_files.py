@@ -116,7 +116,7 @@ def test_replacing_a_built_in(registries, put):
         (b"\xff", 1, "not UTF-8"),
         ("", 1, "is empty"),
         ("id: [", 2, ""),
-        ("[" * 40, 1, "nested deeper"),
+        ("[" * 40, 1, "nested 40 levels deep, and 32 are the most"),
         ("just words", 0, "has to be"),
     ],
 )

@@ -15,7 +15,7 @@ from steersman.contracts.planning.documents import document_schema
 from steersman.errors import ContractError, UserError
 from steersman.judges.json_lines import json_lines
 from steersman.judges.planning.schema import typed
-from steersman.judges.strict_json import read
+from steersman.judges.strict_json import TOO_DEEP, read
 from steersman.judges.text import printable
 from steersman.ports.documents import MAX_BYTES, Form, Written
 
@@ -37,7 +37,7 @@ class FileDocuments:
     def parse(self, data: bytes, file: str, name: str) -> Written:
         text = _text(data, file)
         if text.lstrip()[:1] in ("{", "["):
-            return _json(text, file)
+            return _json(text, file, name)
         return _yaml(data, text, file, name)
 
     def sealed(self, was: Written, value: Any, name: str) -> tuple[Written, bool]:
@@ -133,24 +133,39 @@ def _replace(path: str, data: bytes, *, new: bool) -> None:
 
 
 def _yaml(data: bytes, text: str, file: str, name: str) -> Written:
-    try:
-        from steersman.adapters.plain_yaml import read_yaml
+    from steersman.adapters.plain_yaml import TooDeepError, read_yaml
 
+    try:
         found = read_yaml(data, file)
+    except TooDeepError as deep:
+        raise _deep(file, text, name, (deep.levels, deep.line)) from None
     except UserError as error:
         raise ContractError(f"{error}; write plain YAML, or JSON", (str(error),)) from None
     value = typed(found.value, document_schema(name), found.bare)
     return Written(value, {(): 1, **found.lines}, "yaml", file, text)
 
 
-def _json(text: str, file: str) -> Written:
+def _json(text: str, file: str, name: str) -> Written:
     reading = read(text, MAX_BYTES, MAX_MEMBERS)
+    if TOO_DEEP in reading.problems:
+        from steersman.judges.planning.depth import json_depth
+
+        raise _deep(file, text, name, json_depth(text))
     lines = json_lines(text)
     found = [(line, f"{path[-1]}: is given twice; keep one of them") for path, line in lines.repeated]
     found += [_told(text, p) for p in reading.problems if not p.endswith(": duplicate key")]
     if found or reading.value is None:
         raise _refused(file, found or [(1, "a document is a group of fields")])
     return Written(reading.value, {(): 1, **lines.lines}, "json", file, text)
+
+
+def _deep(file: str, text: str, name: str, depth: tuple[int, int]) -> ContractError:
+    """Nobody reads it, and yet what it seems to carry is not passed over in silence."""
+    from steersman.judges.planning.depth import executing, too_deep
+
+    levels, line = depth
+    carried = executing(text) if name == "execution_intent" else ()
+    return _refused(file, [(line, too_deep(levels)), *carried])
 
 
 def _told(text: str, problem: str) -> tuple[int, str]:

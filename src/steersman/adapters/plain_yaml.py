@@ -3,16 +3,18 @@
 **Invariant:** a scalar is the text that was written: no types, tags, anchors or merges; nothing is loaded in part.
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
 
 from steersman.errors import UserError
+from steersman.judges.strict_json import MAX_DEPTH
 from steersman.judges.text import printable
 
 MAX_BYTES = 1024 * 1024
-MAX_DEPTH = 16
+_FATHOM = 1000  # levels that are still counted
 
 Path = tuple[str | int, ...]
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,6 +40,20 @@ class _Broken(Exception):  # noqa: N818  a reason with a line, turned into a Use
         self.line = line
 
 
+class TooDeepError(UserError):
+    """Nested deeper than anything of ours; `levels` says how deep, `line` where it begins to be."""
+
+    def __init__(self, name: str, line: int, levels: int) -> None:
+        from steersman.judges.planning.depth import too_deep
+
+        super().__init__(f"{name}, line {line}: {too_deep(levels)}")
+        self.line, self.levels = line, levels
+
+
+class _Deep(_Broken):
+    """It cannot be held any more; how deep it goes is for whoever counts the rest."""
+
+
 class _Open:
     """A list or mapping whose end has not come yet."""
 
@@ -48,8 +64,11 @@ class _Open:
 
 def read_yaml(data: bytes, name: str) -> PlainYaml:
     """The one document in `data`; a UserError names file, line and reason."""
+    events = _events(data)
     try:
-        return _Builder().build(_events(data))
+        return _Builder().build(events)
+    except _Deep as deep:
+        raise TooDeepError(name, deep.line, _levels(events)) from None
     except _Broken as broken:
         raise UserError(f"{name}, line {broken.line}: {broken}") from None
 
@@ -66,6 +85,18 @@ def _events(data: bytes) -> Iterator[Any]:
         raise _Broken(line, printable(str(error.problem or error.context))) from None
     except yaml.reader.ReaderError as error:  # characters that YAML does not allow
         raise _Broken(data.count(b"\n", 0, error.position) + 1, printable(str(error.reason))) from None
+
+
+def _levels(rest: Iterator[Any]) -> int:
+    """How deep a document goes that has just gone too deep; beyond what can be read, and a thousand, nobody counts."""
+    deepest = depth = MAX_DEPTH + 1
+    with contextlib.suppress(_Broken):
+        for event in rest:
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            deepest = max(deepest, depth)
+            if deepest == _FATHOM:
+                break
+    return deepest
 
 
 class _Builder:
@@ -122,7 +153,7 @@ class _Builder:
 
     def _begin(self, value: Any, line: int) -> None:
         if len(self._stack) >= MAX_DEPTH:
-            raise _Broken(line, f"nested deeper than {MAX_DEPTH} levels")
+            raise _Deep(line, "")
         self._stack.append(_Open(value, self._place(value, line)))
 
     def _place(self, value: Any, line: int) -> Path:

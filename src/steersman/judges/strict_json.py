@@ -15,6 +15,7 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_MEMBERS = 2_000
 LARGEST = 2**53 - 1
+TOO_DEEP = f"reply: nested deeper than {MAX_DEPTH} levels"
 
 _BLANK = " \t\r\n"
 _FENCE = re.compile(r"```(?ia:json)?[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
@@ -95,7 +96,7 @@ def _oversized(body: str, most: int) -> str | None:
             case _:
                 strings += 1
         if depth > MAX_DEPTH:
-            return f"reply: nested deeper than {MAX_DEPTH} levels"
+            return TOO_DEEP
         if members > most or strings > 2 * most:
             return f"reply: more than {most} members"
     return None

@@ -565,6 +565,27 @@ def test_endless_nesting_is_refused_at_once(plans):
             assert "Traceback" not in said.err
 
 
+def buried(value, levels):
+    """The intent with something to execute at the bottom of so many levels, its own being the first."""
+    inner = {"exec": "rm"}
+    for _ in range(levels - 2):
+        inner = {"a": inner}
+    return {**value, "extra": inner}
+
+
+def test_payload_is_found_as_deep_as_anything_is_read(plans):
+    """RED LINE #1: at the last level a key aborts the run; a level deeper nothing is read or run, and the name is told."""
+    done = plans.plan(plans.write(buried(plans.intent(), 32), seal=False))
+    assert (done.state, done.failure["cause"]) == ("ABORTED", "execution_payload")
+    before = plans.project.call("runs", "--json").json()
+    name = plans.write(buried(plans.intent(), 33), seal=False)
+    for words in (("plan",), ("intent", "check"), ("intent", "seal")):
+        said = plans.project.call(*words, name)
+        assert (said.code, "nested 33 levels deep, and 32 are the most" in said.err) == (4, True), said
+        assert "'exec' looks like the name of something to execute" in said.err
+    assert plans.project.call("runs", "--json").json() == before
+
+
 def test_two_plans_are_compared_by_their_inputs(plans):
     """`plan diff` says which input made the difference, and what of the plan changed."""
     value = plans.intent(mode="full_auto")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from steersman.judges.planning.payload import MAX_DEPTH, MAX_PARTS, MOST, is_fathomable, is_payload, payload
+from steersman.judges.planning.payload import MAX_PARTS, MOST, is_fathomable, is_payload, payload
+from steersman.judges.strict_json import MAX_DEPTH
 
 
 @pytest.mark.parametrize(
@@ -72,4 +73,5 @@ def test_what_cannot_be_looked_through_counts():
         shallow = [shallow]
     assert payload(shallow) == ()
     assert is_fathomable(shallow)
+    assert not is_fathomable([shallow])
     assert len(payload([{"run": 1}] * 1000)) == MOST

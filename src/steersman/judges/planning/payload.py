@@ -12,9 +12,9 @@ from typing import Any
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
+from steersman.judges.strict_json import MAX_DEPTH
 from steersman.judges.text import clip
 
-MAX_DEPTH = 64
 MAX_PARTS = 50_000
 MOST = 100  # that are listed
 

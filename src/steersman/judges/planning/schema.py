@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from steersman.judges.planning.payload import MAX_DEPTH
 from steersman.judges.planning.places import Path
+from steersman.judges.strict_json import MAX_DEPTH
 
 Schema = dict[str, Any]
 
