@@ -1,10 +1,11 @@
-"""The edges of a graph by the node that they leave.
+"""The edges of a graph by the node that they leave; nodes and edges are numbers.
 
-**Invariant:** in the order of the edges; two containers for a graph of any size: a list for every node would be gone
-over by the garbage collector again and again while the rest is being made.
+**Invariant:** in the order of the edges; a few lists for a graph of any size: one for every node would be gone over by the
+garbage collector again and again while the rest is being made.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from steersman.contracts.planning.graph import Edge
 
@@ -12,18 +13,32 @@ from steersman.contracts.planning.graph import Edge
 class Ways:
     """Where one can go from each node."""
 
-    def __init__(self, edges: Sequence[Edge]) -> None:
-        self._edges = edges
-        self._first: dict[str, int] = {}  # by node: the number of its first edge
-        self._next = [-1] * len(edges)  # by edge: the next one of the same node
-        for number in range(len(edges) - 1, -1, -1):
-            start = edges[number].from_node
-            self._next[number] = self._first.get(start, -1)
-            self._first[start] = number
+    def __init__(self, names: Iterable[str], edges: Sequence[Edge]) -> None:
+        number = {name: n for n, name in enumerate(names)}
+        self.ends = [number[edge.to_node] for edge in edges]  # by edge: the node that it leads to
+        self.first = [-1] * len(number)  # by node: its first edge
+        self.then = [-1] * len(edges)  # by edge: the next one of the same node
+        for edge in range(len(edges) - 1, -1, -1):
+            start = number[edges[edge].from_node]
+            self.then[edge], self.first[start] = self.first[start], edge
 
-    def after(self, node: str) -> Iterator[str]:
+    def after(self, node: int) -> Iterator[int]:
         """The nodes that its edges lead to."""
-        number = self._first.get(node, -1)
-        while number >= 0:
-            yield self._edges[number].to_node
-            number = self._next[number]
+        edge = self.first[node]
+        while edge >= 0:
+            yield self.ends[edge]
+            edge = self.then[edge]
+
+    def in_order(self) -> Iterator[int]:
+        """Every node after all that lead to it; none that lies on a circle or behind one."""
+        waits = [0] * len(self.first)
+        for end in self.ends:
+            waits[end] += 1
+        ready = deque(node for node, n in enumerate(waits) if n == 0)
+        while ready:
+            node = ready.popleft()
+            yield node
+            for following in self.after(node):
+                waits[following] -= 1
+                if waits[following] == 0:
+                    ready.append(following)

@@ -3,8 +3,6 @@
 **Invariant:** whole numbers only, from the registry's own figures; the time that people need is never guessed.
 """
 
-from collections import deque
-
 from steersman.contracts.planning.graph import Edge, Estimate, Node
 from steersman.contracts.planning.words import Risk, graver
 from steersman.judges.planning.ways import Ways
@@ -50,32 +48,24 @@ def complexity(inputs: Inputs, nodes: tuple[Node, ...]) -> Estimate:
 
 def longest(weight: dict[str, int], edges: tuple[Edge, ...]) -> tuple[int, tuple[str, ...]]:
     """The heaviest chain and its nodes; what lies on a circle or behind one is not reached. Linear."""
-    ways = Ways(edges)
-    waits = dict.fromkeys(weight, 0)
-    for edge in edges:
-        waits[edge.to_node] += 1
-    best = dict(weight)
-    came: dict[str, str] = {}
-    ready = deque(name for name, n in waits.items() if n == 0)
-    end, total = "", 0
-    while ready:
-        name = ready.popleft()
-        if best[name] > total:
-            end, total = name, best[name]
-        for following in ways.after(name):
-            if best[name] + weight[following] > best[following]:
-                best[following], came[following] = best[name] + weight[following], name
-            waits[following] -= 1
-            if waits[following] == 0:
-                ready.append(following)
-    return total, _back(came, end)
+    names, own = tuple(weight), tuple(weight.values())
+    ways, best, came = Ways(names, edges), list(own), [-1] * len(own)
+    end, total = -1, 0
+    for node in ways.in_order():
+        if best[node] > total:
+            end, total = node, best[node]
+        for following in ways.after(node):
+            if best[node] + own[following] > best[following]:
+                best[following], came[following] = best[node] + own[following], node
+    return total, tuple(names[node] for node in _back(came, end))
 
 
-def _back(came: dict[str, str], end: str) -> tuple[str, ...]:
-    chain = [end] if end else []
-    while chain and chain[-1] in came:
-        chain.append(came[chain[-1]])
-    return tuple(reversed(chain))
+def _back(came: list[int], end: int) -> list[int]:
+    chain: list[int] = []
+    while end >= 0:
+        chain.append(end)
+        end = came[end]
+    return chain[::-1]
 
 
 def _minutes(inputs: Inputs, node: Node) -> int:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.graph import MOST_NODES, Edge, ExecutionGraph, Node
+from steersman.judges.planning.ways import Ways
 from steersman.judges.text import clip
 from steersman.machines.coordinator.inputs import Inputs
 
@@ -57,32 +58,14 @@ def _named(node: Node) -> str:
     return f"{where}/{node.command_ref}" if node.command_ref else where
 
 
-class _Ways(NamedTuple):
-    """The edges of numbered nodes, without a list for each."""
-
-    first: list[int]  # by node: its first edge
-    then: list[int]  # by edge: the next one of the same node
-    ends: list[int]  # by edge: where it leads
-
-    def after(self, node: int) -> Iterator[int]:
-        edge = self.first[node]
-        while edge >= 0:
-            yield self.ends[edge]
-            edge = self.then[edge]
-
-
 def circles(names: tuple[str, ...], edges: tuple[Edge, ...]) -> tuple[tuple[str, ...], ...]:
     """One path for each knot of nodes that reach each other, its shortest circle through the first node; short ones first."""
-    number = {name: n for n, name in enumerate(names)}
-    ways = _Ways([-1] * len(names), [-1] * len(edges), [number[edge.to_node] for edge in edges])
-    for n in range(len(edges) - 1, -1, -1):
-        start = number[edges[n].from_node]
-        ways.then[n], ways.first[start] = ways.first[start], n
+    ways = Ways(names, edges)
     paths = (_shortest(knot, ways) for knot in _knots(ways))
     return tuple(sorted((tuple(names[n] for n in path) for path in paths if path), key=lambda p: (len(p), p)))
 
 
-def _knots(ways: _Ways) -> Iterator[list[int]]:
+def _knots(ways: Ways) -> Iterator[list[int]]:
     """Strongly connected components, after Tarjan, without recursion: depth is not bounded by Python's."""
     size = len(ways.first)
     index = [-1] * size  # in which order a node was come to
@@ -123,7 +106,7 @@ def _taken(stack: list[int], inside: bytearray, last: int) -> list[int]:
     return knot
 
 
-def _shortest(knot: list[int], ways: _Ways) -> list[int]:
+def _shortest(knot: list[int], ways: Ways) -> list[int]:
     """The shortest way from the first node of a knot back to itself; empty where there is none."""
     start = min(knot)
     if len(knot) == 1:

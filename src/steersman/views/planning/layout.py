@@ -3,8 +3,6 @@
 **Invariant:** whole numbers, and nothing but the graph decides them; a graph with a circle is laid out all the same.
 """
 
-from collections import deque
-
 import msgspec
 
 from steersman.contracts.planning.graph import ExecutionGraph
@@ -66,17 +64,9 @@ def layout(graph: ExecutionGraph) -> Layout:
 
 def ranks(graph: ExecutionGraph) -> dict[str, int]:
     """By node: the number of steps of the longest way to it; on a circle, and behind one, as far as it was come."""
-    ways = Ways(graph.edges)
-    waits = dict.fromkeys((node.node_id for node in graph.nodes), 0)
-    for edge in graph.edges:
-        waits[edge.to_node] += 1
-    rank = dict.fromkeys(waits, 0)
-    ready = deque(name for name, n in waits.items() if n == 0)
-    while ready:
-        name = ready.popleft()
-        for following in ways.after(name):
-            rank[following] = max(rank[following], rank[name] + 1)
-            waits[following] -= 1
-            if waits[following] == 0:
-                ready.append(following)
-    return rank
+    names = [node.node_id for node in graph.nodes]
+    ways, steps = Ways(names, graph.edges), [0] * len(names)
+    for node in ways.in_order():
+        for following in ways.after(node):
+            steps[following] = max(steps[following], steps[node] + 1)
+    return dict(zip(names, steps, strict=True))
