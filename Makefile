@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 WORKERS ?= 3
+unexport PYTHONDONTWRITEBYTECODE  # or every worker reads, rewrites and compiles every test anew
 
 .PHONY: help setup demo test test-agents check coverage prove bench docs format clean
 
@@ -23,7 +24,7 @@ demo: $(STAMP)   ## the main job on a throw-away repository, start to accepted c
 	@$(BIN)/steersman demo
 
 test: $(STAMP)   ## everything that must hold, under ten minutes on two cores
-	$(BIN)/python -m compileall -q src  # the suite calls the command a thousand times
+	$(BIN)/python -m compileall -q src  # what tests start may not write it
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-agents: $(STAMP) ## the real agent CLIs (installed into .cache/agents) against a scripted model; KEEP=--keep writes proofs/agents.json

@@ -40,7 +40,12 @@ async def stories(sandbox, token, then, seconds):
     await boxed(sandbox, token, ("true",), 10)  # what is made once is made
     before = len(os.listdir("/proc/self/fd"))
     told = await asyncio.gather(
-        *(boxed(sandbox, mark, hostile(name, mark, then), seconds) for name, mark in tokens.items())
+        *(
+            boxed(
+                sandbox, mark, hostile(name, mark, then), 2.0 if name in BEYOND else seconds
+            )  # they never exit
+            for name, mark in tokens.items()
+        )
     )
     await asyncio.sleep(0)
     return dict(zip(NAMES, told, strict=True)), len(os.listdir("/proc/self/fd")) - before
