@@ -60,6 +60,49 @@ def test_a_lock_on_files_bounds_targets_answers_and_the_plan(plans):
             assert "the plan changes no others: docs/" in file.read()
 
 
+def test_made_up_evidence_speaks_for_nothing(plans):
+    """§5, I4: what leads nowhere, and what only says what a command is, leaves it out; in full_auto nobody is asked."""
+    value = plans.intent(mode="full_auto")
+    made_up = {
+        "cmd_read_code": f"intent://{value['id']}/nothing/at/all/here",
+        "cmd_search_code": "doc://pyproject.toml#L999",
+        "cmd_read_history": "rule://rule_reading_is_free",
+        "cmd_open_draft_pull_request": "registry://command/cmd_open_draft_pull_request",
+    }
+    for command in value["planned_commands"]:
+        if command["command_id"] in made_up:
+            command["evidence_refs"] = [made_up[command["command_id"]]]
+    done = plans.plan(plans.write(value))
+    assert done.state == "DONE", done.failure
+    with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
+        review = json.load(file)
+    assert sorted(told.partition(":")[0] for told in review["excluded"]) == sorted(made_up)
+    assert all("unmet_evidence" in told for told in review["excluded"])
+    assert made_up.keys().isdisjoint(action["command_id"] for action in review["actions"])
+
+
+def test_what_the_whole_intent_makes_up_is_told_and_satisfies_no_rule(plans):
+    """§4: a reference that leads nowhere is a risk of the plan, and not the evidence that a rule requires."""
+    value = plans.intent(mode="full_auto")
+    value["evidence_refs"].append("fact://ci/jenkins")
+    name = plans.write(value)
+    done = plans.plan(name)
+    assert done.state == "DONE", done.failure
+    with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
+        risks = json.load(file)["plan_summary"]["risks"]
+    assert "medium: the intent cites what cannot be found: fact://ci/jenkins" in risks
+    plans.rule(
+        "rule_story_ci",
+        "warn",
+        "warn",
+        when="facts.complete",
+        evidence_required=["fact://ci/jenkins", "known:ci"],
+    )
+    blocked = plans.plan(name)
+    assert blocked.state == "BLOCKED"
+    assert "without fact://ci/jenkins" in json.dumps(blocked.failure)
+
+
 def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):
     """§10: `plan verify` finds every change of a plan's folder, also one under which every signature still holds."""
     assert plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "plan").state == "DONE"

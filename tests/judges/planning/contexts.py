@@ -7,7 +7,15 @@ import msgspec
 from intent_samples import PLAIN, content, put
 
 from steersman.adapters.registry_files import FileRegistries
-from steersman.contracts.planning.context import Bounds, ContextBundle, Fact, FactPack, MemoryPack, Recalled
+from steersman.contracts.planning.context import (
+    Bounds,
+    ContextBundle,
+    Evidence,
+    Fact,
+    FactPack,
+    MemoryPack,
+    Recalled,
+)
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS, ExecutionPolicy
 from steersman.judges.planning.intent import effective
@@ -17,11 +25,18 @@ from steersman.judges.planning.rules import adjudicate
 
 BUILT_IN = FileRegistries(Path("nowhere"), Path("nowhere")).built_in().registry
 
+SEEN = tuple(
+    Evidence(
+        id=f"ev{n:012x}", source_file=name, first_line=1, last_line=9, digest=f"{n:064x}", snippet="so it is"
+    )
+    for n, name in enumerate(("why", "guide"))
+)
+
 
 def bundle(
     *facts: str, policy: ExecutionPolicy = PRESETS["interactive"], complete: bool = True, memories: int = 1
 ) -> ContextBundle:
-    """What is known: facts as `kind/name`, that many memories, one policy."""
+    """What is known: facts as `kind/name`, two files that were read, that many memories, one policy."""
     pairs = [fact.split("/", 1) for fact in facts]
     bounds = Bounds(
         files_seen=3,
@@ -43,7 +58,7 @@ def bundle(
     found: Any = tuple(Fact(kind=kind, name=name, evidence=("ev0123456789ab",)) for kind, name in pairs)
     return ContextBundle(
         memory=MemoryPack(project_id="shop", query="login", scopes=("project",), threshold=1, memories=kept),
-        facts=FactPack(project_id="shop", fingerprint="f" * 64, facts=found, evidence=(), bounds=bounds),
+        facts=FactPack(project_id="shop", fingerprint="f" * 64, facts=found, evidence=SEEN, bounds=bounds),
         policy=policy,
         evidence_refs=tuple(sorted([*(f"fact://{f}" for f in facts), *(f"memory://{m.id}" for m in kept)])),
     )

@@ -44,6 +44,7 @@ def cited(*refs):
     return inputs(with_commands(planned("run_tests", evidence_refs=refs)))
 
 
+FACT, OWN = "fact://language/python", "intent://intent_fix_the_leak"
 REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
 GRAVELY = inputs(ruled=(decision("edit_files", "require_review", "error"),))
 WARNED = inputs(ruled=(decision("edit_files", "warn", "warn"),))
@@ -65,13 +66,19 @@ CASES = [
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("scan://ev000000000000"), cited("scan://ev0123456789ab")),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("fact://ci/github"), cited("fact://test_command/pytest")),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("memory://mem_000000000000"), cited("memory://mem_0123456789ab")),
-    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/gone_one"), cited("registry://command/run_tests")),
-    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@2.0.0"), cited("registry://command/run_tests@1.0.0")),
-    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@1.0.0#ffffffffffff"), cited(f"registry://command/run_tests@1.0.0#{registry().entries['command', 'run_tests'].digest[:12]}")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/gone_one", FACT), cited("registry://command/run_tests", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@2.0.0", FACT), cited("registry://command/run_tests@1.0.0", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests@1.0.0#ffffffffffff", FACT), cited(f"registry://command/run_tests@1.0.0#{registry().entries['command', 'run_tests'].digest[:12]}", FACT)),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("doc://README.md"), cited("doc://pyproject.toml#L1")),
-    ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://rule_gone"), cited("rule://rule_no_writes@1.0.0")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://rule_gone", FACT), cited("rule://rule_no_writes@1.0.0", FACT)),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("intent://intent_before_this"), cited("intent://intent_fix_the_leak/objective")),
     ("unmet_evidence", ("blocker", "high", "exclude"), cited("answer://q_nobody_said_this"), cited("doc://pyproject.toml")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://command/run_tests"), cited("registry://command/run_tests", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("rule://rule_no_writes@1.0.0"), cited("rule://rule_no_writes@1.0.0", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("registry://agent/agent_coder"), cited("registry://agent/agent_coder", FACT)),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited(f"{OWN}/planned_commands/run_tests"), cited(f"{OWN}/objective/goal")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited(f"{OWN}/objective/nothing"), cited(f"{OWN}/objective/success_criteria/0")),
+    ("unmet_evidence", ("blocker", "high", "exclude"), cited("doc://pyproject.toml#L4-L5"), cited("doc://pyproject.toml#L2-L4")),
     ("requires_review", ("risk_mitigation", "medium", "use"), REVIEWED, WARNED),
     ("requires_review", ("blocker", "critical", "use"), GRAVELY, WARNED),
     ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets()), inputs(with_targets(files=("a.py",)))),

@@ -2,7 +2,8 @@
 
 A rule requires a kind of fact (`ci`: there has to be one), knowledge of it (`known:ci`: there is one, or the scan was
 complete and there is none), one of `intent`, `policy`, `registry`, `memory`, or a reference such as `doc://guide`.
-**Invariant:** that nothing was found counts as evidence only where everything was looked at.
+**Invariant:** that nothing was found counts as evidence only where everything was looked at; what the intent cites counts
+only where it leads somewhere.
 """
 
 import re
@@ -14,6 +15,7 @@ from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.words import Ref
 from steersman.judges.planning.environment import FACT_KINDS
+from steersman.judges.planning.evidence import Shelf
 
 DOCUMENTS = ("intent", "policy", "registry", "memory")
 KNOWN = "known:"
@@ -31,11 +33,11 @@ class Basis(msgspec.Struct, frozen=True):
 class Grounds:
     """Everything that rules about one intent can go by."""
 
-    def __init__(self, intent: ExecutionIntent, bundle: ContextBundle) -> None:
+    def __init__(self, intent: ExecutionIntent, bundle: ContextBundle, shelf: Shelf) -> None:
         self._complete = bundle.facts.bounds.complete
         self._scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
         self._found = {fact.kind for fact in bundle.facts.facts}
-        self._citable = frozenset((*bundle.evidence_refs, *intent.evidence_refs))
+        self._citable = frozenset((*bundle.evidence_refs, *shelf.leading(intent.evidence_refs)))
         self._documents: dict[str, tuple[Ref, ...]] = {
             "intent": (f"intent://{intent.id}",),
             "policy": (f"doc://policy/{bundle.policy.policy_id}",),

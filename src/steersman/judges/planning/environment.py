@@ -45,7 +45,11 @@ VARIABLES = tuple(
         ("command.minutes", "int", "how long it usually takes"),
         ("command.rollback", "string", "how it is undone; empty where nobody has said"),
         ("command.fact", "string", "the kind of fact that says that a project has it; empty for none"),
-        ("command.evidence", "list(string)", "the references that the intent gives for it"),
+        (
+            "command.evidence",
+            "list(string)",
+            "the references that the intent gives for it and that lead somewhere",
+        ),
         (
             "command.understated",
             "bool",

@@ -13,6 +13,7 @@ from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import RISKS, Review, Risk, Severity, graver
 from steersman.judges.planning.basis import Grounds
 from steersman.judges.planning.environment import selected_phases, target_of
+from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.registry import Registry, pin
 from steersman.judges.text import clip
 
@@ -29,11 +30,13 @@ def assess(
         for command, decision in zip(intent.planned_commands, decisions, strict=True)
         if decision.decision != "deny"
     ]
+    shelf = Shelf(intent, registry, bundle)
     factors = (
         *_stated(intent),
-        *(factor for command, _ in planned for factor in _command(intent, registry, command)),
+        *(factor for command, _ in planned for factor in _command(intent, registry, shelf, command)),
         *(factor for _, decision in planned for factor in _ruled(decision)),
-        *_surroundings(intent, registry, bundle, [command for command, _ in planned]),
+        *_groundless(intent, shelf),
+        *_surroundings(intent, registry, Grounds(intent, bundle, shelf), bundle, [c for c, _ in planned]),
     )
     return RiskAssessment(
         overall_risk=graver(*(factor.risk for factor in factors)),
@@ -48,13 +51,15 @@ def _stated(intent: ExecutionIntent) -> Iterator[RiskFactor]:
         yield _factor(intent.risk.overall, f"the intent says: {driver}", f"intent://{intent.id}")
 
 
-def _command(intent: ExecutionIntent, registry: Registry, planned: PlannedCommand) -> Iterator[RiskFactor]:
+def _command(
+    intent: ExecutionIntent, registry: Registry, shelf: Shelf, planned: PlannedCommand
+) -> Iterator[RiskFactor]:
     spec = cast("CommandSpec | None", registry.usable("command", planned.command_id))
     if spec is None:
         return
     target = target_of(planned, spec, selected_phases(intent))
     entry = pin(registry.entries["command", spec.id])
-    shown = (entry, *planned.evidence_refs)
+    shown = (entry, *shelf.leading(planned.evidence_refs))
     if target.risk != "low":
         yield _factor(target.risk, f"{spec.id} is {target.risk}: {spec.title}", *shown)
     if spec.destructive:
@@ -76,15 +81,26 @@ def _ruled(decision: RuleDecision) -> Iterator[RiskFactor]:
         )
 
 
+def _groundless(intent: ExecutionIntent, shelf: Shelf) -> Iterator[RiskFactor]:
+    """What the intent as a whole cites and nobody can find: the less is known, the more is at risk."""
+    if missing := shelf.missing(intent.evidence_refs):
+        told = f"the intent cites what cannot be found: {', '.join(missing)}"
+        yield _factor("medium", told, f"intent://{intent.id}/evidence_refs")
+
+
 def _surroundings(
-    intent: ExecutionIntent, registry: Registry, bundle: ContextBundle, planned: list[PlannedCommand]
+    intent: ExecutionIntent,
+    registry: Registry,
+    grounds: Grounds,
+    bundle: ContextBundle,
+    planned: list[PlannedCommand],
 ) -> Iterator[RiskFactor]:
     """What the project itself brings; on its own never more than medium."""
     specs = (cast("CommandSpec | None", registry.usable("command", c.command_id)) for c in planned)
     writes = any(
         "write" in {*c.effects, *(s.effects if s else ())} for c, s in zip(planned, specs, strict=True)
     )
-    grounds, bounds = Grounds(intent, bundle), bundle.facts.bounds
+    bounds = bundle.facts.bounds
     if not bounds.complete:
         why = bounds.stopped_by or "it was stopped"
         yield _factor("medium", f"the scan is not complete: {why}", f"intent://{intent.id}")

@@ -25,6 +25,7 @@ from steersman.judges.planning.environment import (
     shared_values,
     target_of,
 )
+from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.intent import Effective
 from steersman.judges.planning.registry import Registry, pin
 from steersman.judges.planning.rulebook import Compiled, Rulebook
@@ -105,7 +106,8 @@ class _Court:
         rulebook: Rulebook,
         effective: Effective,
     ) -> None:
-        grounds = Grounds(intent, bundle)
+        self._shelf = Shelf(intent, registry, bundle)
+        grounds = Grounds(intent, bundle, self._shelf)
         self._registry = registry
         self._asked = tuple(_asked(one, grounds.basis(one.rule)) for one in rulebook.rules)
         self._seen = shared_values(intent, bundle, effective)
@@ -114,7 +116,8 @@ class _Court:
         self._scopes: dict[tuple[Any, ...], tuple[tuple[_Asked, ...], bool]] = {}
 
     def decide(self, position: int, planned: PlannedCommand) -> RuleDecision:
-        """What all rules say about one command."""
+        """What all rules say about one command; what leads nowhere is not among what is cited for it."""
+        planned = msgspec.structs.replace(planned, evidence_refs=self._shelf.leading(planned.evidence_refs))
         spec = cast("CommandSpec | None", self._registry.usable("command", planned.command_id))
         if spec is None:
             return _unknown(position, planned)

@@ -12,11 +12,11 @@ from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
 from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
+from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.paths import ANYWHERE, region
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
-from steersman.machines.coordinator.evidence import citable, unmet
 from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of, within_of
 from steersman.machines.coordinator.places import Place, homeless
 
@@ -62,7 +62,7 @@ def _about_commands(
 ) -> Iterator[_Draft]:
     decided = inputs.decided()
     nowhere = {command.command_id for command in homeless(inputs, found)}
-    emptied, known = _emptied(inputs, found), citable(inputs)
+    emptied, shelf = _emptied(inputs, found), inputs.shelf()
     for id_, planned in sorted({c.command_id: c for c in inputs.intent.planned_commands}.items()):
         at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
         if id_ in nowhere:
@@ -70,7 +70,7 @@ def _about_commands(
         elif decision is not None and decision.decision == "deny":
             yield _excluded(inputs, decision, at, emptied.get(id_, ()))
         else:
-            yield from _unmet_evidence(inputs, planned, at, known)
+            yield from _unmet_evidence(inputs, planned, at, shelf)
             yield from _risk_above(inputs, planned, at)
             if decision is not None and decision.decision == "require_review":
                 yield _review(inputs, decision, at)
@@ -88,15 +88,22 @@ def _emptied(inputs: Inputs, found: tuple[Place, ...]) -> dict[str, tuple[Place,
 
 
 def _unmet_evidence(
-    inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...], known: frozenset[str]
+    inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...], shelf: Shelf
 ) -> Iterator[_Draft]:
-    if not (missing := unmet(inputs, planned.evidence_refs, known)):
+    id_, refs = planned.command_id, planned.evidence_refs
+    missing = shelf.missing(refs)
+    if missing:
+        told = f"{_listed(missing)} cannot be found"
+        why = f"The intent cites {_listed(missing)} for {id_}, and neither facts nor memory nor the registry has it."
+    elif not any(map(shelf.speaks, refs)):
+        told = f"{_listed(refs)} says what it is, not why"
+        why = f"What the intent cites for {id_} can be found, and no fact, memory, document or objective is among it."
+    else:
         return
-    id_ = planned.command_id
     yield _Draft(
         "unmet_evidence", id_, "blocker", "high",
-        f"Nothing known says that {id_} is right: {_listed(missing)} cannot be found. Leave the command out?",
-        f"The intent cites {_listed(missing)} for {id_}, and neither facts nor memory nor the registry has it.",
+        f"Nothing known says that {id_} is right: {told}. Leave the command out?",
+        why,
         (_cited(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
         Default(strategy="exclude", reason="What nothing speaks for is not proposed."),
         (

@@ -127,7 +127,7 @@ def _actions(d: Desk, parts: _Parts, place: Place) -> Iterator[str]:
             parts.edge(start, parts.node(node), "conditional", condition or "never", "left out")
             continue
         for review in make.wanted_reviews(d, planned):
-            gate = parts.node(make.command_gate(place, planned, review))
+            gate = parts.node(make.command_gate(d, place, planned, review))
             parts.edge(start, gate, how, condition)
             start, how, condition = gate, "sequential", ""
         parts.edge(start, parts.node(node), how, condition)

@@ -12,6 +12,7 @@ from steersman.contracts.planning.decisions import RiskAssessment, RuleDecision
 from steersman.contracts.planning.graph import GraphLineage, Versions
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import Effect, Risk, graver
+from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.intent import Effective
 from steersman.judges.planning.paths import common
 from steersman.judges.planning.registry import Registry
@@ -41,6 +42,10 @@ class Inputs(NamedTuple):
     def command(self, id_: str) -> CommandSpec | None:
         """A command that may be planned with."""
         return cast("CommandSpec | None", self.registry.usable("command", id_))
+
+    def shelf(self) -> Shelf:
+        """Everything that the intent can cite."""
+        return Shelf(self.intent, self.registry, self.bundle)
 
     def decided(self) -> dict[str, RuleDecision]:
         """What the rules say, by command."""

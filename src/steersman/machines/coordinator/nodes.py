@@ -7,9 +7,9 @@ from steersman.contracts.planning.graph import Node
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion
 from steersman.contracts.planning.words import Effect, Phase, Review
+from steersman.judges.planning.evidence import Shelf
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import Choices
-from steersman.machines.coordinator.evidence import citable, unmet
 from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of
 from steersman.machines.coordinator.places import Place, ancestors, homeless, node_id, places
 
@@ -33,7 +33,7 @@ class Desk(NamedTuple):
     nowhere: tuple[PlannedCommand, ...]  # commands that belong to no selected phase
     decided: dict[str, RuleDecision]
     out: dict[str, str]  # commands that are not proposed, each with the reason
-    known: frozenset[str]  # every name that can be cited
+    shelf: Shelf  # everything that can be cited
     earlier: dict[str, frozenset[Phase]]  # by phase node: what comes before it
 
     def leads_back(self, place: Place) -> bool:
@@ -46,7 +46,7 @@ def desk(inputs: Inputs, chosen: Choices) -> Desk:
     found, decided = places(inputs), inputs.decided()
     nowhere = homeless(inputs, found)
     out = _left_out(inputs, chosen, decided, {c.command_id for c in nowhere})
-    return Desk(inputs, chosen, found, nowhere, decided, out, citable(inputs), ancestors(found))
+    return Desk(inputs, chosen, found, nowhere, decided, out, inputs.shelf(), ancestors(found))
 
 
 def decided_by(d: Desk, chosen: Choices) -> Desk:
@@ -103,9 +103,6 @@ def action_node(d: Desk, planned: PlannedCommand, place: Place | None) -> Node:
     """A command as a proposal, or as something that was left out and why."""
     id_ = planned.command_id
     spec, decision = d.inputs.command(id_), d.decided.get(id_)
-    refs = {*planned.evidence_refs, *(decision.evidence_used if decision else ())}
-    if id_ in d.chosen.accepted:
-        refs = {*refs, d.chosen.accepted[id_]} - set(unmet(d.inputs, refs, d.known))
     return Node(
         node_id=place.action(id_) if place else node_id("action", id_),
         node_type="action_proposal",
@@ -116,7 +113,7 @@ def action_node(d: Desk, planned: PlannedCommand, place: Place | None) -> Node:
         command_ref=id_,
         effects=effects_of(planned, spec),
         risk_level=risk_of(planned, spec),
-        evidence_refs=tuple(sorted(refs)),
+        evidence_refs=_evidence(d, planned),
         rule_refs=_fired(decision) if decision else (),
         status="excluded" if id_ in d.out else "proposed",
         reason=clip(d.out.get(id_, d.chosen.approved.get(id_, "")), 2000),
@@ -140,7 +137,7 @@ def decision_node(place: Place, decision: RuleDecision) -> Node:
     )
 
 
-def command_gate(place: Place, planned: PlannedCommand, review: Review) -> Node:
+def command_gate(d: Desk, place: Place, planned: PlannedCommand, review: Review) -> Node:
     """A review before a command is carried out."""
     id_ = planned.command_id
     return Node(
@@ -151,7 +148,7 @@ def command_gate(place: Place, planned: PlannedCommand, review: Review) -> Node:
         phase_ref=place.phase.phase,
         workflow_ref=place.workflow.id,
         command_ref=id_,
-        evidence_refs=tuple(sorted(set(planned.evidence_refs))),
+        evidence_refs=_evidence(d, planned),
         review_criteria=(review,),
     )
 
@@ -185,6 +182,13 @@ def question_node(question: AskedQuestion) -> Node:
         question_ref=question.question_id,
         status="placeholder",
     )
+
+
+def _evidence(d: Desk, planned: PlannedCommand) -> tuple[str, ...]:
+    """What can be found of what is cited for a command, what its rules went by, and an answer that stands beside it."""
+    decision, accepted = d.decided.get(planned.command_id), d.chosen.accepted.get(planned.command_id)
+    used = decision.evidence_used if decision else ()
+    return tuple(sorted({*d.shelf.leading(planned.evidence_refs), *used, *filter(None, (accepted,))}))
 
 
 def _fired(decision: RuleDecision) -> tuple[str, ...]:

@@ -1,0 +1,114 @@
+"""Whether what an intent cites can be found, and whether it says anything for a command.
+
+A reference leads where it ends at something: a fact, a place of the scan, a memory, content of the registry, lines of a
+file that the scan has shown, words of the intent itself. It speaks for a command where that something is about the
+project or about what is wanted; content of the registry and rules say what a command is, never that it is right here.
+**Invariant:** decided from intent, registry and context alone; what cannot be found is not evidence, whatever its name.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, cast
+
+from steersman.contracts.planning.context import ContextBundle
+from steersman.contracts.planning.intent import ExecutionIntent
+from steersman.contracts.planning.words import Kind, Ref
+from steersman.judges.planning.registry import Registry
+from steersman.kernel.canonical import digest
+from steersman.kernel.canonical import plain as builtins
+
+SPEAKING = ("scan", "fact", "memory", "doc")
+WISHES = ("description", "objective")  # the parts of an intent in which somebody says what is wanted
+
+_IN_CONTEXT = ("scan", "fact", "memory")  # the bundle lists every name
+_EMPTY = digest(b"")  # of a file that was not opened, or has nothing in it
+_NAMES = ("workflow_id", "agent_id", "command_id")
+_REGISTERED = re.compile(
+    r"(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?(?:#([0-9a-f]+))?"
+)
+_RULE = re.compile(r"([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?")
+_LINES = re.compile(r"L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
+
+
+class Shelf:
+    """Everything that one intent can cite."""
+
+    def __init__(self, intent: ExecutionIntent, registry: Registry, bundle: ContextBundle) -> None:
+        self._intent, self._registry = intent, registry
+        self._named = frozenset(bundle.evidence_refs)
+        self._files: dict[str, list[tuple[int, int]]] = {}
+        for seen in bundle.facts.evidence:
+            if seen.digest != _EMPTY:
+                self._files.setdefault(seen.source_file, []).append((seen.first_line, seen.last_line))
+        self._known: dict[str, bool] = {}
+
+    def leads(self, ref: str) -> bool:
+        """Whether a reference ends at something."""
+        if ref not in self._known:
+            self._known[ref] = self._looked_up(*ref.partition("://")[::2], ref)
+        return self._known[ref]
+
+    def speaks(self, ref: str) -> bool:
+        """Whether a reference ends at something that can be a reason for a command."""
+        scheme, _, rest = ref.partition("://")
+        wish = scheme == "intent" and rest.partition("/")[2].partition("/")[0] in WISHES
+        return (wish or scheme in SPEAKING) and self.leads(ref)
+
+    def leading(self, refs: Iterable[Ref]) -> tuple[Ref, ...]:
+        """Those of some references that lead, in their order."""
+        return tuple(ref for ref in refs if self.leads(ref))
+
+    def missing(self, refs: Iterable[Ref]) -> tuple[Ref, ...]:
+        """Those that lead nowhere, sorted."""
+        return tuple(sorted({ref for ref in refs if not self.leads(ref)}))
+
+    def _looked_up(self, scheme: str, rest: str, ref: str) -> bool:
+        if scheme in _IN_CONTEXT:
+            return ref in self._named
+        if scheme == "registry" and (found := _REGISTERED.fullmatch(rest)):
+            return self._registered(cast("Kind", found[1]), found[2], found[3], found[4])
+        if scheme == "rule" and (found := _RULE.fullmatch(rest)):
+            return self._registered("rule", found[1], found[2], None)
+        if scheme == "doc":
+            return self._shown(*rest.partition("#"))
+        # Nobody has answered anything when an intent is written, so that answer:// leads nowhere.
+        return scheme == "intent" and self._said(rest.split("/"))
+
+    def _registered(self, kind: Kind, id_: str, version: str | None, known: str | None) -> bool:
+        entry = self._registry.entries.get((kind, id_))
+        if entry is None:
+            return False
+        return version in (None, entry.version) and (known is None or entry.digest.startswith(known))
+
+    def _shown(self, file: str, mark: str, part: str) -> bool:
+        """Whether the scan has read a file, and shown these lines of it; how many lines it has nobody knows here."""
+        if not mark:
+            return file in self._files
+        lines = _LINES.fullmatch(part)
+        if lines is None:
+            return False
+        first, last = int(lines[1]), int(lines[2] or lines[1])
+        return any(1 <= begin <= first <= last <= end for begin, end in self._files.get(file, ()))
+
+    def _said(self, parts: list[str]) -> bool:
+        """Whether this intent has something at a path; members of lists go by their id or their number."""
+        value: Any = self._document if parts[0] == self._intent.id else None
+        for part in parts[1:]:
+            value = _member(value, part)
+        return value is not None and value not in ("", [], {})
+
+    @cached_property
+    def _document(self) -> Any:
+        return builtins(self._intent)
+
+
+def _member(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(name)
+    if not isinstance(value, list):
+        return None
+    if _NUMBER.fullmatch(name):
+        return value[int(name)] if int(name) < len(value) else None
+    return next((v for v in value if isinstance(v, dict) and name in (v.get(n) for n in _NAMES)), None)
