@@ -1,0 +1,151 @@
+"""A table held against the diagram of specification 002, and against itself: what one row less would leave."""
+
+import re
+
+import spec_002 as spec
+from shift import answer, at
+
+from steersman.kernel.build import machine, sources
+from steersman.kernel.check import check
+from steersman.kernel.definition import STAY, Guard, Origin, otherwise
+from steersman.kernel.machine import guards
+from steersman.kernel.step import Happened, Taken, step
+from steersman.machines.task import MACHINE, phases, table
+
+ALL = tuple(MACHINE.states.values())
+# What a person may say in each phase, and where it leads (§5.4, §8, the edges of §2).
+SAID = {
+    "planning": {"words_given": "planning", "redo_planning": "planning"},
+    "plan_review": {
+        "words_given": "plan_review",
+        "redo_planning": "planning",
+        "redo_plan_review": "plan_review",
+    },
+    "codegen": {
+        "words_given": "codegen",
+        "redo_planning": "planning",
+        "redo_plan_review": "plan_review",
+        "redo_codegen": "codegen",
+    },
+    "review": {
+        "words_given": "review",
+        "redo_planning": "planning",
+        "redo_codegen": "codegen",
+        "redo_review": "review",
+    },
+    "test": {"words_given": "test", "redo_codegen": "codegen", "redo_test": "test"},
+    "accept": {
+        "words_given": "accept",
+        "redo_planning": "planning",
+        "redo_codegen": "codegen",
+        "redo_review": "review",
+    },
+    "revert": {"words_given": "revert"},
+    "done": {"redo_planning": "planning", "redo_codegen": "codegen", "redo_accept": "accept"},
+}
+# What another try does: the step that a phase which waits goes to.
+RETRIED = {
+    **{(phase, "broken", "no"): "work" for phase in ("planning", "plan_review", "codegen", "review", "test")},
+    **{
+        (phase, "stuck", "no"): "confirmed"
+        for phase in ("planning", "plan_review", "codegen", "review", "test")
+    },
+    ("accept", "broken", "no"): "base",
+    ("accept", "stuck", "yes"): "base",
+    ("revert", "broken", "yes"): "work",
+    ("revert", "stuck", "yes"): "work",
+    ("revert", "broken", "no"): "record",
+    ("revert", "stuck", "reverted"): "record",
+}
+SECTION = re.compile(r"§[1-8](\.\d+)?\b|extension: \S")
+
+
+def rebuilt(**changes):
+    """Task with some of its parts replaced."""
+    parts = {
+        "states": table.S, "events": table.E, "rows": table.TABLE, "context": MACHINE.context, "namings": table.NAMES,
+        "folds": table.FOLDS, "laws": table.LAWS, "constants": MACHINE.constants, "memory": MACHINE.memory,
+        "successes": MACHINE.successes,
+    }  # fmt: skip
+    return machine("task", MACHINE.meaning, **{**parts, **changes})
+
+
+def without(n):
+    """The table with one row less."""
+    return (*table.TABLE[:n], *table.TABLE[n + 1 :])
+
+
+def target(r, source):
+    return source if r.to is STAY else r.to.name
+
+
+def rows_of(edge, rows=MACHINE.rows):
+    """The rows for one edge of the diagram, label for label."""
+    source, label, to = edge
+    fitting = (r for r in rows if source in sources(r, ALL) and target(r, source) == to)
+    return [r for r in fitting if not label or r.label == label]
+
+
+def undrawn(rows):
+    """The edges of the diagram that these rows do not have."""
+    return [edge for edge in spec.DIAGRAM if not rows_of(edge, rows)]
+
+
+def unexplained(rows):
+    """The rows beyond the diagram that neither name a section nor call themselves an extension."""
+    drawn = {id(r) for edge in spec.DIAGRAM for r in rows_of(edge, rows)}
+    return [r.label for r in rows if id(r) not in drawn and not SECTION.match(r.origin)]
+
+
+def unparked(rows):
+    """Rows that ask a person because something came too often, where nothing is counted before them."""
+    return [
+        r.label
+        for n, r in enumerate(rows)
+        if r.origin == table.PARK and r.on.origin is Origin.EFFECT and not _counted(rows[:n], r)
+    ]
+
+
+def _counted(rows, r):
+    same = (b for b in rows if b.on is r.on and sources(b, ALL) == sources(r, ALL))
+    return any(b.cap is not None for b in same)
+
+
+def unasked(m):
+    """Guards that are written down and that nothing asks."""
+    named = [g for module in (phases, table) for g in vars(module).values() if isinstance(g, Guard)]
+    laws = {id(law.when) for law in m.laws if hasattr(law, "when")}
+    asked = {id(g) for g in guards(m)} | {id(r.waivable) for r in m.rows} | laws
+    return [g.name for g in named if g is not otherwise and id(g) not in asked]
+
+
+def unsaid(m):
+    """What a person may say somewhere and should not, or should and may not."""
+    person = {e.name for e in m.events.values() if e.origin is Origin.PERSON}
+    said: dict[str, dict[str, str]] = {name: {} for name in m.states}
+    for (source, event), rows in m.lookup.items():
+        if source is not None and event in person:
+            said[source][event] = target(rows[0], source)
+    return {name: events for name, events in said.items() if events != SAID[name]}
+
+
+def unretried(m):
+    """Where another try leads elsewhere than it should."""
+    retry = Happened(table.E.retry_requested, answer("retry"), Origin.GATE)
+    found = {}
+    for state, step_, delivered in RETRIED:
+        taken = step(m, at(state, step=step_, delivered=delivered), retry)
+        found[state, step_, delivered] = taken.context.step if isinstance(taken, Taken) else ""
+    return {case: to for case, to in found.items() if to != RETRIED[case]}
+
+
+def missed(n):
+    """Whether nobody notices that a row is gone: neither the diagram, nor what is written down here, nor the check."""
+    rows = without(n)
+    m = rebuilt(rows=rows)
+    return not (written(m) or check(m).findings)
+
+
+def written(m):
+    """Everything in which a machine is not what is written down here."""
+    return [*undrawn(m.rows), *unexplained(m.rows), *unparked(m.rows), *unasked(m), *unsaid(m), *unretried(m)]

@@ -1,0 +1,230 @@
+"""A task in memory, and for each of its jobs facts with which everything is well."""
+
+from typing import Any
+
+from crew import RUN, Tape
+
+from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
+from steersman.kernel.record import Meta, overridden
+from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.step import override
+from steersman.machines.task import MACHINE
+from steersman.machines.task.context import Context, TaskReceived, Words
+
+# What the documents of each phase are called.
+WRITTEN = {
+    "planning": ("planning/planning.ai.json", "plan.files.json"),
+    "plan_review": ("review/plan-review.json",),
+    "codegen": ("code/diff.patch", "code/files", "code/files.json"),
+    "review": ("review/code-review.json",),
+    "test": ("test/report.json",),
+    "accept": ("accept/decision.json",),
+    "revert": ("revert/record.json",),
+}
+ALL = tuple(name for names in WRITTEN.values() for name in names)
+CHOICES = {
+    "questions": "answer",
+    "evidence": "approve",
+    "decide": "approve",
+    "next": "approve",
+    "damage": "restore",
+    "damaged_plan": "restore",
+    "again": "retry",
+}
+SAYS: dict[str, dict[str, Any]] = {
+    "planning": {"files": 2},
+    "plan_review": {"ok": True, "decision": "accepted"},
+    "codegen": {"copies": 1, "patch": 10},
+    "review": {"ok": True, "decision": "passes"},
+    "test": {"overall_pass": True},
+    "accept": {},
+    "revert": {"status": "reverted"},
+}
+
+
+def context(**given: Any) -> Context:
+    """What a task knows that is in the middle of its life."""
+    known: dict[str, Any] = {
+        "task_ref": "p-task",
+        "base_commit": "c0",
+        "base_tree": "t0",
+        "commit": "c1",
+        "tree": "t1",
+        "workspace": "measured",
+        "checks": {"tree": "t1", "passed": 1, "tests": 3},
+        "artifacts": {name: f"d-{name}" for name in ALL},
+        "documents": {name: f"p-{name}" for name in ALL if name != "code/files"},
+    }
+    return Context(**{**known, **given})
+
+
+def at(state: str, counts: dict[str, int] | None = None, **given: Any) -> Snapshot:
+    """A task put into a state by hand."""
+    return Snapshot(RUN, "task", MACHINE.digest, state, context(**given), seq=7, visit=7, counts=counts or {})
+
+
+def said(role: str, **reply: Any) -> AgentFacts:
+    """An agent's reply that fits."""
+    told = {"role": role, "reply": f"p-{role}", **reply}
+    return AgentFacts(text_ref="p-said", provider="scripted", session=f"s-{role}", reply=told)
+
+
+def broke(**more: Any) -> AgentFacts:
+    """An agent that never answered."""
+    return AgentFacts(**{"error": "provider_crashed", "detail_ref": "p-detail", **more})
+
+
+def coded(tree: str = "t1", status: str = "done", **more: Any) -> AgentFacts:
+    """What a coder has left."""
+    made = {"tree": tree, "commit": f"c-{tree}", "patch_ref": f"p-{tree}", **more}
+    told = {"role": "coder", "reply": "p-coder", "status": status}
+    return AgentFacts(text_ref="p-said", provider="scripted", reply=told, **made)
+
+
+def wrote(phase: str, mark: str = "d", **more: Any) -> RecordFacts:
+    """The documents of a phase, laid down."""
+    names = WRITTEN[phase]
+    refs = {name: f"p-{mark}-{name}" for name in names if name != "code/files"}
+    return RecordFacts(written={n: f"{mark}-{n}" for n in names}, refs=refs, told_ref="p-told", **more)
+
+
+def looked(c: Context, phase: str, **more: Any) -> InspectFacts:
+    """Everything is on disk as it was recorded, and the phase's documents say what they should."""
+    tree = {"tree": c.tree} if phase in ("codegen", "review", "test", "accept") else {}
+    decided = {"decision": c.decision} if phase == "accept" else {}
+    told = {"seen": dict(c.artifacts), "told_ref": "p-told", **tree, **decided, **SAYS[phase]}
+    return InspectFacts(**{**told, **more})
+
+
+def suites(tree: str, **more: Any) -> CheckFacts:
+    return CheckFacts(**{"tree": tree, "passed": 1, "tests": 3, "results_ref": "p-results", **more})
+
+
+def moved(**more: Any) -> BaseFacts:
+    """The branch has moved, and the change is on top of it."""
+    names = WRITTEN["codegen"]
+    told = {
+        "moved": True,
+        "base": "c9",
+        "base_tree": "t9",
+        "commit": "c-t8",
+        "tree": "t8",
+        "patch_ref": "p-t8",
+        "written": {n: f"r-{n}" for n in names},
+        "refs": {n: f"p-r-{n}" for n in names if n != "code/files"},
+        "told_ref": "p-moved",
+    }
+    return BaseFacts(**{**told, **more})
+
+
+def clashed(**more: Any) -> BaseFacts:
+    """The branch has moved, and both have changed the same."""
+    told = {"moved": True, "conflicts": 1, "base": "c9", "base_tree": "t9", "told_ref": "p-clash"}
+    return BaseFacts(**{**told, **more})
+
+
+def answer(choice: str, digest: str = "", **more: Any) -> GateAnswer:
+    return GateAnswer(choice, "ann", digest, **more)
+
+
+def well(c: Context, phase: str, job: str, given: dict[str, Any]) -> Any:
+    """What a job brings back when everything is well."""
+    match job:
+        case "draft":
+            return said(given["role"], files=1, questions=0, blocking=0)
+        case "comment":
+            return said(given["role"], ready=True, concerns=0, blocking=0)
+        case "review_plan":
+            return said(given["role"], decision="accept")
+        case "review_code":
+            return said(given["role"], decision="approve")
+        case "prepare":
+            return SetupFacts(ready=True, tree=c.tree or c.base_tree, commit=c.commit or c.base_commit)
+        case "measure":
+            return BaselineFacts(tree=c.base_tree, checks=1, results_ref="p-base")
+        case "code":
+            return coded(f"t{c.turn}")
+        case "crew":
+            return ChildEnded("r.1", "approved", True, f"t{c.turn}", f"c-t{c.turn}")
+        case "run_suites":
+            return suites(c.tree)
+        case "look_at_base":
+            return BaseFacts()
+        case "deliver" | "take_back":
+            return DeliveryFacts(done=True, ref="refs/heads/main", commit="c-delivered")
+        case "record":
+            return wrote(phase)
+        case "restore" | "adopt":
+            return RecordFacts(written=dict(c.artifacts), refs=dict(c.documents), told_ref="p-told")
+        case _ if job.startswith("inspect"):
+            return looked(c, phase)
+        case _:
+            return answer(CHOICES[job], given["digest"])
+
+
+class Shift(Tape):
+    """A task that goes on, job by job."""
+
+    def __init__(self, m: Any = MACHINE, **request: Any) -> None:
+        super().__init__(m, **request)
+
+    @property
+    def state(self) -> str:
+        return self.snapshot.state
+
+    @property
+    def where(self) -> tuple[str, str]:
+        return self.snapshot.state, self.context.step
+
+    def well(self, job: str = "") -> Any:
+        """What an open job brings back when everything is well."""
+        name = job or self.open()[0]
+        return well(self.context, self.state, name, self.item(name).input)
+
+    def on(self, *jobs: str, **more: Any) -> "Shift":
+        """Open jobs end well; the last one with these changes."""
+        for job in jobs or (self.open()[0],):
+            told = self.well(job)
+            changed = {name: getattr(told, name) for name in told.__struct_fields__}
+            last = more if job == (jobs or (job,))[-1] else {}
+            self.finish(job, type(told)(**{**changed, **last}))
+        return self
+
+    def until(self, state: str, step: str | None = None) -> "Shift":
+        """Goes on until it is there."""
+        for _ in range(80):
+            if self.state == state and step in (None, self.context.step):
+                return self
+            self.on()
+        raise AssertionError(f"it never got to {state} {step}: it is in {self.where}")
+
+    def tell(self, event: str, text: str = "p-words") -> Any:
+        """A person says something."""
+        return self.send(event, Words(text, "ann"))
+
+    def waive(self, to: str, reason: str = "because") -> Any:
+        """A person waives the guard of the edge to another phase."""
+        taken = override(self.m, self.snapshot, to, reason)
+        done = overridden(self.m, self.snapshot, taken, Meta(self.snapshot.seq, "person:ann"))
+        self.stored += done.entries
+        self.snapshot = done.snapshot
+        return taken
+
+
+def payload(event: str) -> Any:
+    """Something this event may carry."""
+    kind = MACHINE.events[event].carries
+    if kind is TaskReceived:
+        return TaskReceived("p-task", "ann")
+    if kind is GateAnswer:
+        return answer("approve")
+    if kind is ChildEnded:
+        return ChildEnded("r.1", "approved")
+    if kind is AgentFacts:
+        return said("reviewer", decision="accept")
+    return kind()
+
+
+__all__ = ["ALL", "MACHINE", "RUN", "WRITTEN", "Origin", "Shift", "at", "context"]

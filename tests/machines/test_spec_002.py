@@ -1,0 +1,325 @@
+"""Task against its specification: the diagram, the rules of its sections 3 to 8, and what the check would find."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+import spec_002 as spec
+from drawing_002 import ALL, missed, rebuilt, rows_of, target, undrawn, unexplained, written
+from msgspec.structs import replace
+from shift import Shift, at, payload
+
+from steersman.kernel.build import sources
+from steersman.kernel.check import check
+from steersman.kernel.definition import Origin
+from steersman.kernel.step import Happened, Refused, Taken, override, step
+from steersman.machines.task import MACHINE, phases, table
+from steersman.views.machine_json import machine_json
+
+PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "002_50cb27b14585e9d2.txt"
+beside = pytest.mark.skipif(not PAGE.exists(), reason="the specification is not beside this checkout")
+DIGEST = "2f77cd0562bcdcc9f41b215ebabf0d241fdfe62035da24a273a14bfaa0b406b3"
+S, E = table.S, table.E
+
+
+# ── the diagram ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_phases_are_the_specifications_eight():
+    """§1: eight, in their order; a task begins with planning, and `done` is where it has its outcome."""
+    assert tuple(MACHINE.states) == spec.STATES
+    assert MACHINE.initial.name == "planning"
+    assert tuple(sorted(MACHINE.settled)) == spec.TERMINAL
+
+
+@pytest.mark.parametrize("edge", spec.DIAGRAM, ids=lambda e: f"{e[0]}-{e[2]}-{e[1]}")
+def test_every_edge_of_the_diagram_is_executed_and_published(edge):
+    """§2: a row has its source, its target and its own words, and `machine show` says the same."""
+    source, label, to = edge
+    assert rows_of(edge)
+    lines = [r for r in machine_json(MACHINE)["rows"] if (r["from"], r["to"]) == (source, to)]
+    assert [r for r in lines if not label or r["label"] == label]
+
+
+def test_every_other_row_says_where_it_comes_from():
+    """A row that the diagram does not draw names a section that asks for it, or calls itself an extension."""
+    assert unexplained(MACHINE.rows) == []
+    assert all(r.label and r.origin for r in MACHINE.rows)
+
+
+@pytest.mark.parametrize("edge", spec.DIAGRAM, ids=lambda e: f"{e[0]}-{e[2]}-{e[1]}")
+def test_a_table_that_draws_something_else_is_noticed(edge):
+    """Without the rows of an edge, with another target or another label for them, the diagram is not the table's."""
+    rows = rows_of(edge)
+    gone = tuple(r for r in MACHINE.rows if r not in rows)
+    assert edge in undrawn(gone)
+    elsewhere = S.review if edge[2] != "review" else S.planning
+    assert edge in undrawn(tuple(replace(r, to=elsewhere) if r in rows else r for r in MACHINE.rows))
+    if edge[1]:
+        assert edge in undrawn(tuple(replace(r, label="go on") if r in rows else r for r in MACHINE.rows))
+
+
+@pytest.mark.parametrize("origin", ["", "because", "extension:", "§9 of something"])
+def test_a_row_without_a_source_is_noticed(origin):
+    """A row beyond the diagram with no source, or with one that is none, is found."""
+    n = next(n for n, r in enumerate(MACHINE.rows) if r.on is E.phase_ready)
+    changed = replace(MACHINE.rows[n], origin=origin)
+    assert unexplained((*MACHINE.rows, changed)) == [changed.label]
+
+
+# ── section 3 and 6: what a transition needs ────────────────────────────────────────────────────────────────────────
+
+
+def naming_of(event):
+    """Where an event is named: the job, the guard, and the guards that were asked before."""
+    return [
+        (n.subject.name, pairs[i][0].name, {g.name for g, _ in pairs[:i]})
+        for n in MACHINE.namings.values()
+        for pairs in [n.pairs]
+        for i in range(len(pairs))
+        if pairs[i][1].name == event
+    ]
+
+
+@pytest.mark.parametrize("rule", spec.REQUIRES)
+def test_what_a_transition_requires_is_asked(rule):
+    """§3: only the named guard names the event, after every guard that forbids it was asked; it leads to its phase alone."""
+    source, to, event, says_yes, says_no = spec.REQUIRES[rule]
+    asked = naming_of(event)
+    assert {guard for _, guard, _ in asked} == set(says_yes)
+    assert all(set(says_no) <= before for _, _, before in asked)
+    assert [(s, target(r, s)) for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)] == [
+        (source, to)
+    ]
+
+
+@pytest.mark.parametrize("rule", spec.TRIGGERED)
+def test_what_triggers_a_transition_leads_there(rule):
+    """§3, §6: the signal leads from its phase to the one the rule names; what is capped waits where it is."""
+    source, to, event = spec.TRIGGERED[rule]
+    targets = {target(r, s) for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)}
+    assert to in targets
+    assert targets <= {to, source}
+    assert {s for r in MACHINE.rows if r.on.name == event for s in sources(r, ALL)} == {source}
+
+
+def test_only_a_recorded_decision_is_delivered():
+    """§3.10: what leads to `deliver` is the decision as it was read from the disk, and it says accepted."""
+    (row,) = [r for r in MACHINE.rows if r.sets.get("step") == "deliver"]
+    assert row.on is E.decision_recorded
+    assert naming_of("decision_recorded") == [
+        ("inspect_decision", "decided_accepted", {"damage_found", "handed_before"})
+    ]
+
+
+# ── section 5: invariants ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_whatever_leads_to_another_phase_has_looked_at_the_disk():
+    """§5.2: a phase is left by a look at the files, by a person, or in accept by what a look has led to."""
+    leaving = {
+        (s, r.on.name) for r in MACHINE.rows for s in sources(r, ALL) if s and target(r, s) != s
+    }  # fmt: skip
+    looks = {e.name for n in MACHINE.namings.values() if n.subject.does == "task_inspect" for _, e in n.pairs}
+    persons = {e.name for e in MACHINE.events.values() if e.origin is Origin.PERSON}
+    assert {(s, e) for s, e in leaving if e not in looks | persons} == {
+        ("accept", "accepted"),
+        ("accept", "base_moved"),
+        ("accept", "base_conflicts"),
+        ("test", "evidence_declined"),
+    }
+
+
+def test_every_phase_looks_at_the_disk():
+    """§5.2: each phase has an inspection of its own, and nothing else looks for it."""
+    for phase in phases.PHASES:
+        looks = [d.job.name for d in phase.work if d.job.does == "task_inspect"]
+        assert len(looks) == 1, phase.name
+
+
+@pytest.mark.parametrize("event", sorted(e for e in MACHINE.events if not e.startswith("redo_")))
+def test_nothing_but_a_redo_leaves_done(event):
+    """§5.4: `done` does not advance; every event that is no explicit redo is refused there."""
+    told = step(
+        MACHINE, at("done"), Happened(E.__dict__[event], payload(event), MACHINE.events[event].origin)
+    )
+    assert isinstance(told, Refused)
+
+
+@pytest.mark.parametrize(
+    ("event", "to", "known"),
+    [
+        ("redo_planning", "planning", {}),
+        ("redo_codegen", "codegen", {}),
+        ("redo_accept", "accept", {"delivered": "yes"}),
+    ],
+)
+def test_a_redo_reopens(event, to, known):
+    """§5.4: a new redo reopens a task, and it has no outcome any more."""
+    told = step(
+        MACHINE,
+        at("done", outcome="accepted", **known),
+        Happened(E.__dict__[event], payload(event), Origin.PERSON),
+    )
+    assert isinstance(told, Taken)
+    assert (told.to, told.context.outcome, told.context.decision) == (to, None, "none")
+
+
+def test_the_decision_about_nothing_delivered_is_not_reopened():
+    """What was taken back, or never delivered, has no decision to reopen."""
+    for delivered in ("no", "reverted"):
+        told = step(
+            MACHINE,
+            at("done", delivered=delivered),
+            Happened(E.redo_accept, payload("redo_accept"), Origin.PERSON),
+        )
+        assert isinstance(told, Refused)
+
+
+@pytest.mark.parametrize("phase", ["planning", "plan_review", "codegen", "review", "test"])
+def test_a_phase_can_be_run_again(phase):
+    """§5.3, §8: a redo of the phase at hand begins it anew, as often as one likes, and ends in the same place."""
+    shift = Shift(pace="step").until(phase, "ready")
+    seen = dict(shift.context.artifacts)
+    for _ in range(3):
+        shift.tell(f"redo_{phase}")
+        assert shift.where == (phase, "work")
+        shift.until(phase, "ready")
+    assert shift.context.artifacts == seen
+
+
+# ── section 7: overrides ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_edges_that_may_be_waived_are_the_forward_ones():
+    """§7: what may be overridden is a direct edge forward, and each needs something to go on with."""
+    waivable = {(r.source.name, r.to.name): r.waivable.name for r in MACHINE.rows if r.waivable is not None}
+    assert tuple(waivable) == spec.FORWARD
+    assert set(waivable.values()) == {"has_plan", "has_scope", "has_change", "has_seen"}
+
+
+@pytest.mark.parametrize("source", spec.STATES)
+@pytest.mark.parametrize("to", [*spec.STATES, "nowhere"])
+@pytest.mark.parametrize("reason", ["", " \t", "I accept the risk"])
+@pytest.mark.parametrize("files", ["none", "all"])
+def test_an_override_needs_a_reason_and_an_edge(source, to, reason, files):
+    """§7: a reason, a direct successor, and the artifacts to go on with; never into what has to be reached."""
+    given = {} if files == "all" else {"artifacts": {}, "documents": {}, "tree": "t0"}
+    told = override(MACHINE, at(source, step="ready", **given), to, reason)
+    allowed = (source, to) in spec.FORWARD and bool(reason.strip()) and files == "all"
+    assert isinstance(told, Taken) == allowed
+    if isinstance(told, Taken):
+        assert (told.to, told.waived) == (to, reason)
+        assert told.planned
+    else:
+        assert told.why
+
+
+@pytest.mark.parametrize(
+    ("missing", "source", "to"),
+    [
+        ("planning/planning.ai.json", "planning", "plan_review"),
+        ("plan.files.json", "plan_review", "codegen"),
+        ("code/files.json", "codegen", "review"),
+        ("code/files.json", "review", "test"),
+        ("code/files.json", "test", "accept"),
+    ],
+)
+def test_nothing_is_waived_where_there_is_nothing_to_go_on_with(missing, source, to):
+    """§7: a phase whose input does not exist is not reachable, whatever the reason."""
+    here = at(source, step="stuck")
+    there = {name: digest for name, digest in here.context.artifacts.items() if name != missing}
+    told = override(MACHINE, at(source, step="stuck", artifacts=there), to, "because")
+    assert isinstance(told, Refused)
+    assert told.why.startswith("nothing may be waived before the phase stands still")
+    assert isinstance(override(MACHINE, here, to, "because"), Taken)
+
+
+@pytest.mark.parametrize("tree", ["", "t0"])
+def test_no_change_is_no_change_to_go_on_with(tree):
+    """A tree that is the base tree, or none, is nothing that could be reviewed, tested or accepted."""
+    assert isinstance(override(MACHINE, at("codegen", step="stuck", tree=tree), "review", "because"), Refused)
+
+
+def test_what_a_change_does_to_the_tests_is_accepted_not_waived():
+    """A failure may be waived; that tests were changed is a question of its own, which somebody has answered first."""
+    for evidence, fits in (("touched", Refused), ("plain", Taken), ("accepted", Taken)):
+        told = override(MACHINE, at("test", step="stuck", evidence=evidence), "accept", "because")
+        assert isinstance(told, fits)
+
+
+@pytest.mark.parametrize("step_", MACHINE.memory["step"])
+@pytest.mark.parametrize(("source", "to"), spec.FORWARD)
+def test_nothing_is_waived_while_somebody_works(source, to, step_):
+    """§7: only a phase that stands still can be left by an override: what it waits for then is a person."""
+    told = override(MACHINE, at(source, step=step_), to, "because")
+    assert isinstance(told, Taken) == (step_ in ("ready", "stuck", "broken"))
+
+
+@pytest.mark.parametrize("event", sorted(e for e in MACHINE.events if e.startswith("redo_")))
+def test_every_trigger_names_a_phase(event):
+    """§8: each phase that a person may begin again has an event of its own."""
+    assert event.removeprefix("redo_") in spec.STATES
+    assert MACHINE.events[event].origin is Origin.PERSON
+
+
+# ── what the check finds ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_check_finds_nothing():
+    """The machine is followed to a fixpoint over constants, memory, facts and caps, and there is nothing wrong with it."""
+    report = check(MACHINE)
+    assert report.findings == ()
+    assert report.cases > 20_000
+    assert written(MACHINE) == []
+    print(f"{report.cases} cases in {report.nodes} nodes")
+
+
+@pytest.mark.parametrize("n", range(5, len(MACHINE.rows), 29))
+def test_a_row_that_is_missing_is_found(n):
+    """Some rows, each removed alone: the diagram, the row beside it or the check finds it (proofs/rows.py has all)."""
+    assert not missed(n), MACHINE.rows[n].label
+
+
+@pytest.mark.parametrize(
+    ("event", "to"),
+    [
+        (E.review_ok, S.test),
+        (E.words_given, S.review),
+        (E.base_unmoved, S.done),
+    ],
+    ids=lambda v: v.name,
+)
+def test_a_way_around_a_phase_breaks_a_law(event, to):
+    """A shortcut past a phase, whoever opens it, is found by the laws with its path."""
+    n = next(n for n, r in enumerate(MACHINE.rows) if r.on is event)
+    sets = {"step": "work", "outcome": "accepted"} if to is S.done else {"step": "work"}
+    rows = (*MACHINE.rows[:n], replace(MACHINE.rows[n], to=to, sets=sets), *MACHINE.rows[n + 1 :])
+    found = [f for f in check(rebuilt(rows=rows)).findings if f.kind == "broken law"]
+    assert found
+    assert all(f.path for f in found if " before " in f.where)
+
+
+# ── the transcription ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_transcription_is_the_one_that_was_compared():
+    """Without the specification's page a changed transcription is still noticed: its digest is kept here."""
+    parts = (spec.STATES, spec.TERMINAL, spec.DIAGRAM, spec.REQUIRES, spec.TRIGGERED, spec.FORWARD)
+    assert hashlib.sha256(json.dumps(parts).encode()).hexdigest() == DIGEST
+
+
+@beside
+def test_the_transcription_is_faithful():
+    """What these tests compare with is what the specification's page says: phases, and every edge with its label."""
+    text = PAGE.read_text(encoding="utf-8")
+    listed = text.split("**top-level phases**:")[1].split("`done`")[0].split()
+    assert tuple(listed) == spec.STATES
+    drawn = text.split("stateDiagram-v2")[1].split("This diagram")[0]
+    edges = re.findall(r"^\s*(\S+) --> (\w+)(?:: (.*))?$", drawn, re.MULTILINE)
+    assert [(None if s == "[*]" else s, label, to) for s, to, label in edges] == list(spec.DIAGRAM)
+    assert {f"{rule.split()[0]} " for rule in (*spec.REQUIRES, *spec.TRIGGERED)} == set(
+        re.findall(r"^(3\.\d+ )", text, re.MULTILINE)
+    )
