@@ -19,7 +19,7 @@ from ferry import (
     ferry,
     wet,
 )  # fmt: skip
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from steersman.errors import DefinitionError
 from steersman.kernel.build import definition, guards, sources
@@ -174,6 +174,14 @@ def _bumped_event():
         E.rowed.version -= 1
 
 
+def _yielding():
+    force_setattr(ASK, "yields", True)
+    try:
+        return ferry().digest
+    finally:
+        force_setattr(ASK, "yields", False)
+
+
 def _changed(which, **changes):
     return ferry(rows=tuple(replace(t, **changes) if t.label == which else t for t in TABLE)).digest
 
@@ -192,6 +200,7 @@ DECIDES = {
     "a row more":           lambda: ferry(rows=r(on=E.called)).digest,
     "the context version":  lambda: ferry(context_version=2).digest,
     "an event's version":   _bumped_event,
+    "that a gate yields":   _yielding,
     "the abort":            lambda: ferry(abort=E.called).digest,
     "the successes":        lambda: ferry(successes=("lost",)).digest,
     "waivable":             lambda: _changed("leave", waivable=otherwise),

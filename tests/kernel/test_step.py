@@ -31,6 +31,7 @@ from steersman.kernel.definition import (
     timer,
 )
 from steersman.kernel.record import Meta, advance, create, overridden
+from steersman.kernel.snapshot import Item
 from steersman.kernel.step import Happened, Refused, Taken, compute, legal, name_facts, override, step
 
 
@@ -346,6 +347,24 @@ def test_an_override_needs_something_to_go_on_with():
     told = override(m, sailing(m), "dock", "the tide is out")
     assert isinstance(told, Refused)
     assert told.why == f"nothing may be waived before {DRY.sentence}"
+
+
+@pytest.mark.parametrize(
+    ("yields", "job", "why"),
+    [
+        (True, "ask", ""),
+        (False, "ask", "ask waits for an answer, and nothing is waived in place of one"),
+        (True, "budget", "budget waits for an answer, and nothing is waived in place of one"),
+    ],
+)
+def test_an_override_is_no_answer(yields, job, why):
+    """While a gate is open nothing is waived, except where the gate says that it yields; the budget's never does."""
+    m = waivable()
+    m.jobs["ask"] = replace(m.jobs["ask"], yields=yields)
+    before = sailing(m)
+    before.items["g"] = Item("g", job, "gate", job, {}, before.visit)
+    told = override(m, before, "dock", "the tide is out")
+    assert (told.why if isinstance(told, Refused) else "") == why
 
 
 def test_an_override_waives_one_guard():

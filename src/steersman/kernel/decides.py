@@ -61,8 +61,9 @@ def _row(m: Machine, r: Row) -> dict[str, Any]:
 
 def _work(m: Machine, d: Do) -> dict[str, Any]:
     n = m.namings[d.job.name]
+    yields = ["yields"] if d.job.yields else []
     return {
-        "job": [d.job.name, d.job.kind, d.job.does, d.job.outlives, d.job.edits, d.job.version],
+        "job": [d.job.name, d.job.kind, d.job.does, d.job.outlives, d.job.edits, d.job.version, *yields],
         "when": _guard(d.when),
         "version": d.version,
         "naming": _pairs(n.pairs, n.version),

@@ -101,6 +101,7 @@ class Job(msgspec.Struct, frozen=True, eq=False):
     outlives: bool = False  # goes on when its state is left
     edits: bool = False  # works on the tree: one at a time, each attempt from the recorded tree
     version: int = 1
+    yields: bool = False  # for a gate: a guard may be waived while it is open
 
 
 class GateAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -135,9 +136,9 @@ def effect(name: str, returns: type[msgspec.Struct], does: str, **more: Any) -> 
     return Job(name, "effect", returns, does, **more)
 
 
-def gate(name: str, version: int = 1) -> Job:
-    """Declares a question to a person."""
-    return Job(name, "gate", GateAnswer, version=version)
+def gate(name: str, version: int = 1, *, yields: bool = False) -> Job:
+    """Declares a question to a person; where it yields, an override may stand in place of its answer."""
+    return Job(name, "gate", GateAnswer, version=version, yields=yields)
 
 
 def timer(name: str, version: int = 1) -> Job:

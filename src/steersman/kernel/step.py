@@ -273,7 +273,15 @@ def _not_overridable(
         return f"nobody is overridden into {to}: it has to be reached"
     if not edges:
         return f"{to} does not follow {snapshot.state} by an edge that may be waived"
+    asked = next((i.job for i in snapshot.items.values() if i.kind == "gate" and not _yields(m, i.job)), None)
+    if asked is not None:
+        return f"{asked} waits for an answer, and nothing is waived in place of one"
     needs = edges[0].waivable
     if needs is not None and not holds(needs, snapshot.context, None, snapshot.counts):
         return f"nothing may be waived before {needs.sentence}"
     return ""
+
+
+def _yields(m: Machine, job: str) -> bool:
+    """Whether an override may stand in place of this gate's answer; a gate of no machine never yields."""
+    return job in m.jobs and m.jobs[job].yields

@@ -83,6 +83,12 @@ class Bridge:
     def abort(self, run: str, person: str, reason: str = "") -> int:
         return self._post(run, "abort", {"person": person, "reason": words.reason(self.world, run, reason)})
 
+    def override(self, run: str, to: str, person: str, reason: str) -> int:
+        """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
+        self.head(run)
+        said = {"to": clip(carried(self.world, run, to), 100), "person": person}
+        return self._post(run, "override", {**said, "reason": words.reason(self.world, run, reason)})
+
     def answer(self, gate: Gate, choice: str, person: str, *, digest: str | None = None, **more: Any) -> int:
         """Answers a gate once; whoever comes second is told who was first."""
         if choice not in gate.choices:

@@ -176,18 +176,29 @@ async def _child(moves: Moves, posted: Posted) -> None:
     await moves.event(item, ended, meta, taken=posted)
 
 
-async def _override(moves: Moves, posted: Posted) -> None:
-    body = posted.body
-    meta = _meta(moves, posted)
+async def _override(moves: Moves, posted: Posted, hold: str = "") -> None:
+    """A guard waived; an answer that is there already comes first, and over budget the next phase's agents are held."""
+    await moves.answers_first(moves.live.snapshot.items, posted)
+    live, body = moves.live, posted.body
+    meta = replace(_meta(moves, posted), hold=hold)
+    if live.snapshot.ended:
+        await _refuse(moves, posted, meta, "override", f"the run is over: {live.snapshot.ended}")
+        return
     reason = body.get("reason", "")
-    said = reason if visible(reason) else ""
-    taken = override(moves.live.machine, moves.live.snapshot, body["to"], said)
+    taken = override(live.machine, live.snapshot, body["to"], reason if visible(reason) else "")
     if isinstance(taken, Refused):
         await moves.refused(taken, meta, posted)
         return
-    done = overridden(moves.live.machine, moves.live.snapshot, taken, meta)
+    done = overridden(live.machine, live.snapshot, taken, meta)
     told = {"result": "taken", "seq": done.snapshot.seq, "state": done.snapshot.state}
-    await moves.append(done, taken=((posted.id, told),))
+    started = [i for e in done.entries for i in e.entry.planned if i.kind == "effect" and not i.held]
+    spends = tuple(s for i in started for s in ceilings(live, i, live.config))
+    try:
+        await moves.append(done, spends, ((posted.id, told),))
+    except OverBudget as error:
+        if hold:
+            raise
+        await _override(moves, posted, error.name)
 
 
 def _meta(moves: Moves, posted: Posted) -> Meta:

@@ -168,7 +168,13 @@ def code_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
 
 
 def replanned(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    return (*_afresh(), ("add", "round", 1), ("set", "must_fix", _pointed(c, "review/code-review.json")))
+    """Another plan, and another turn of code after it."""
+    return (
+        *_afresh(),
+        ("add", "round", 1),
+        ("add", "turn", 1),
+        ("set", "must_fix", _pointed(c, "review/code-review.json")),
+    )
 
 
 def out_of_scope(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
