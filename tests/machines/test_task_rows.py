@@ -1,0 +1,218 @@
+"""Every row of task's table is taken; whatever has no row is refused, whoever sends it, and told what is legal."""
+
+import pytest
+from msgspec.structs import replace
+from shift import Shift, answer, at, coded, payload
+
+from steersman.errors import UserError
+from steersman.kernel.build import sources
+from steersman.kernel.definition import STAY, Origin, otherwise
+from steersman.kernel.step import Happened, Refused, Taken, legal, step
+from steersman.machines.task import MACHINE, table
+from steersman.machines.task.context import Context, TaskReceived
+
+STATES = tuple(MACHINE.states.values())
+CASES = [(n, source) for n, r in enumerate(MACHINE.rows) for source in sources(r, STATES)]
+HOLDS = {  # what has to be so for a guarded row to be the first that fits
+    "touches": {},
+    "seen_by_person": {"evidence": "accepted"},
+    "was_delivered": {"delivered": "yes"},
+    "at_work": {"step": "broken"},
+    "otherwise": {},
+    **{f"chose_{choice}": {} for choice in table.DECISIONS},
+}
+
+
+def _id(case):
+    n, source = case
+    r = MACHINE.rows[n]
+    to = "stay" if r.to is STAY else r.to.name
+    return f"{source or 'null'}-{r.on.name}-{r.when.name}-{to}-{'capped' if r.cap else n}"
+
+
+def _data(r):
+    if r.when is table.TOUCHES:
+        return coded(infrastructure=1)
+    choice = r.when.name.removeprefix("chose_")
+    if r.on is table.E.decision_given:
+        return answer(choice if choice in table.DECISIONS else "")
+    return payload(r.on.name)
+
+
+def _full(n, source):
+    """The caps of the rows before, used up."""
+    r = MACHINE.rows[n]
+    before = [b for b in MACHINE.rows[:n] if b.on is r.on and source in sources(b, STATES) and b.cap]
+    return {b.cap.name: 3 for b in before}
+
+
+@pytest.mark.parametrize("case", CASES, ids=_id)
+def test_the_row_is_taken(case):
+    """With its guard true and those before it false or full, a row is taken, leads where it says and sets what it says."""
+    n, source = case
+    r = MACHINE.rows[n]
+    here = at(source or "planning", _full(n, source), **HOLDS[r.when.name])
+    told = step(
+        MACHINE, None if source is None else here, Happened(r.on, _data(r), r.on.origin), here.context
+    )
+    assert isinstance(told, Taken)
+    assert told.row is r
+    assert told.to == (source if r.to is STAY else r.to.name)
+    assert told.guards.get(r.when.name, r.when is otherwise) is True
+    assert {name: getattr(told.context, name) for name in r.sets} == dict(r.sets)
+    assert [op for op in told.counts if op[0] == "count"] == ([("count", r.cap.name, 1)] if r.cap else [])
+
+
+def test_the_rows_are_counted():
+    """Each row has a case for each of its source states."""
+    assert {n for n, _ in CASES} == set(range(len(MACHINE.rows)))
+    assert len({_id(c) for c in CASES}) == len(CASES)
+    print(f"{len(MACHINE.rows)} rows, {len(CASES)} cases")
+
+
+UNLISTED = [(s, e) for s in (None, *MACHINE.states) for e in MACHINE.events if (s, e) not in MACHINE.lookup]
+BY_PERSONS = [(s, e) for s, e in UNLISTED if MACHINE.events[e].origin is Origin.PERSON]
+
+
+@pytest.mark.parametrize(("state", "event"), BY_PERSONS, ids=lambda v: str(v or "null"))
+def test_what_a_person_may_not_say_there_is_refused(state, event):
+    """An event of a person's that has no row is an answer, not an exception, and it says what is legal now."""
+    here = at(state or "planning", delivered="yes")
+    told = _sent(None if state is None else here, event, here.context)
+    assert isinstance(told, Refused)
+    assert told.legal == legal(MACHINE, state, context=None if state is None else here.context)
+    assert event not in told.legal
+
+
+def test_whatever_else_has_no_row_is_refused():
+    """The same for everything that effects, gates and children bring about, in every state and on every step."""
+    tried = 0
+    for state, event in UNLISTED:
+        for step_ in MACHINE.memory["step"]:
+            here = at(state or "planning", step=step_)
+            assert isinstance(_sent(None if state is None else here, event, here.context), Refused)
+            tried += 1
+    assert tried > 5_000
+    print(f"{len(UNLISTED)} pairs of state and event, {tried} refusals")
+
+
+def _sent(here, event, context):
+    happened = Happened(MACHINE.events[event], payload(event), MACHINE.events[event].origin)
+    return step(MACHINE, here, happened, context)
+
+
+@pytest.mark.parametrize("event", MACHINE.events)
+def test_an_event_of_another_origin_is_refused(event):
+    """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_complete`."""
+    known = MACHINE.events[event]
+    for origin in Origin:
+        for state in MACHINE.states if origin is not known.origin else ():
+            told = step(MACHINE, at(state), Happened(known, payload(event), origin))
+            assert isinstance(told, Refused)
+            assert told.why == f"{event} comes from {known.origin.value}, not from {origin.value}"
+
+
+def test_persons_say_words_and_redo_and_nothing_else():
+    """What a person sends without being asked is a task, words or a redo; decisions are answers to a gate."""
+    by_person = {e.name for e in MACHINE.events.values() if e.origin is Origin.PERSON}
+    assert by_person == {"task_received", "words_given"} | {
+        e for e in MACHINE.events if e.startswith("redo_")
+    }
+
+
+# ── caps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "to", "waits"),
+    [
+        ("planning", "round_needed", "planning", "broken"),
+        ("planning", "scope_missing", "planning", "stuck"),
+        ("plan_review", "review_needs_changes", "planning", "stuck"),
+        ("plan_review", "review_blocked", "planning", "stuck"),
+        ("codegen", "codegen_empty", "codegen", "stuck"),
+        ("codegen", "scope_mismatch", "planning", "stuck"),
+        ("codegen", "plan_unclear", "plan_review", "stuck"),
+        ("review", "needs_code_changes", "codegen", "stuck"),
+        ("review", "plan_flawed", "planning", "stuck"),
+        ("test", "test_failures", "codegen", "stuck"),
+    ],
+)
+@pytest.mark.parametrize("most", [1, 3])
+def test_what_sends_a_task_back_is_capped(state, event, to, waits, most):
+    """So often as the task allows it goes back by itself; then it stays, and waits for a person with another try."""
+    for n in range(most + 1):
+        here = at(state, {"rounds": n, "regressions": n}, max_rounds=most, max_regressions=most)
+        told = _sent(here, event, here.context)
+        assert (told.to, told.context.step) == ((to, "work") if n < most else (state, waits))
+    assert [p.job for p in told.planned] == ["again"]
+
+
+@pytest.mark.parametrize(("event", "to"), [("base_moved", "review"), ("base_conflicts", "codegen")])
+def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to):
+    """Another tree is never decided about: with the cap full the phase that has to look at it waits for a person."""
+    for n, step_ in ((2, "work"), (3, "broken")):
+        here = at("accept", {"regressions": n}, evidence="accepted")
+        told = _sent(here, event, here.context)
+        assert (told.to, told.context.step, told.context.workspace) == (to, step_, "ready")
+
+
+@pytest.mark.parametrize("event", [e.name for e in table.REGRESSIONS.resets])
+def test_a_person_gives_new_room(event):
+    """Whoever says next, redo, rework, retry or decides lets the task go back by itself again."""
+    source = next(s for (s, e) in MACHINE.lookup if e == event and s is not None)
+    here = at(source, {"regressions": 3}, delivered="yes")
+    told = _sent(here, event, here.context)
+    assert told.tally.get("regressions", 0) == 0
+
+
+# ── beginnings ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ASKED = {"task_ref": "p-task", "base_commit": "c0", "base_tree": "t0", "person": "ann"}
+
+
+def test_a_task_begins_with_a_plan():
+    """What begins a task is fixed for good; it knows nothing else yet."""
+    event, told, made = MACHINE.begin(
+        {**ASKED, "pace": "step", "planners": ["lead", "second"], "what": "else"}
+    )
+    assert (event, told) == (table.E.task_received, TaskReceived("p-task", "ann"))
+    assert (made.pace, made.panel, made.planners) == ("step", "several", ["lead", "second"])
+    assert replace(made, pace="through", panel="alone", planners=["planner"]) == Context(
+        task_ref="p-task", base_commit="c0", base_tree="t0"
+    )
+    assert MACHINE.begin(ASKED)[2].panel == "alone"
+    assert Shift().where == ("planning", "work")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"task_ref": 7}, "Expected `str`"),
+        ({"pace": "hurry"}, "Invalid enum value 'hurry'"),
+        ({"codegen": "monkey"}, "Invalid enum value 'monkey'"),
+        ({"deliver": "by post"}, "Invalid enum value 'by post'"),
+        ({"planners": "planner"}, "Expected `array`"),
+        ({"planners": []}, "it needs a planner and reviewers"),
+        ({"plan_reviewers": []}, "it needs a planner and reviewers"),
+        ({"code_reviewers": []}, "it needs a planner and reviewers"),
+        ({"planners": ["a", "b", "a"]}, "a, b, a names somebody twice"),
+        ({"plan_reviewers": ["a", "a"]}, "a, a names somebody twice"),
+        ({"code_reviewers": ["a", "a"]}, "a, a names somebody twice"),
+        ({"max_rounds": 0}, "Expected `int` >= 1"),
+        ({"max_rounds": 21}, "Expected `int` <= 20"),
+        ({"max_regressions": True}, "Expected `int`"),
+        ({"max_regressions": "3"}, "Expected `int`"),
+    ],
+)
+def test_a_task_that_cannot_begin_says_why(wrong, why):
+    """A request that does not fit begins nothing."""
+    with pytest.raises(UserError, match="task cannot begin like this") as told:
+        MACHINE.begin({**ASKED, **wrong})
+    assert why in str(told.value)
+
+
+def test_a_task_without_a_task_does_not_begin():
+    """Without the text of the task there is nothing to plan."""
+    with pytest.raises(UserError, match="task_ref"):
+        MACHINE.begin({"base_commit": "c0"})
