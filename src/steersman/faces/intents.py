@@ -4,11 +4,14 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from steersman.errors import UserError
+from steersman.errors import MemoryUnavailable, SteersmanError, UserError
 from steersman.faces.deck import Deck
 
 if TYPE_CHECKING:
+    from steersman.contracts.planning.context import ContextBundle
     from steersman.contracts.planning.decisions import Problem
+    from steersman.contracts.planning.intent import ExecutionIntent
+    from steersman.contracts.planning.policy import ExecutionPolicy
     from steersman.contracts.planning.words import Mode
     from steersman.judges.planning.registry import Registry
     from steersman.machines.coordinator.drafting import Draft
@@ -95,6 +98,51 @@ def proposed(deck: Deck, draft: "Draft", role: str) -> "Draft":
     if found.hid:
         deck.warn("a secret was taken out of what the agent said", fg="yellow")
     return amended(draft, found.reply)
+
+
+def unmet(
+    deck: Deck, written: "Written", policy: "Written", registry: "Registry"
+) -> "tuple[list[Problem], list[Problem]]":
+    """What an intent cites and planning would not find here: problems where nobody would be asked, else remarks."""
+    from steersman.contracts.planning.intent import ExecutionIntent
+    from steersman.contracts.planning.policy import ExecutionPolicy
+    from steersman.judges.planning.evidence import Shelf
+    from steersman.judges.planning.intent import effective
+    from steersman.judges.planning.shape import fitting
+    from steersman.judges.planning.unfound import unfound
+
+    intent = fitting(written.value, ExecutionIntent, "execution_intent")
+    rules = fitting(policy.value, ExecutionPolicy, "execution_policy")
+    if intent is None or rules is None:  # what is wrong with their form is told already
+        return [], []
+    bundle, lacking = _known(deck, intent, rules)
+    found = unfound(intent, Shelf(intent, registry, bundle), written.lines)
+    if effective(intent, rules).budget:
+        return [], [*lacking, *found.of_commands, *found.of_whole]
+    return list(found.of_commands), [*lacking, *found.of_whole]
+
+
+def _known(
+    deck: Deck, intent: "ExecutionIntent", policy: "ExecutionPolicy"
+) -> "tuple[ContextBundle, list[Problem]]":
+    """What planning would go by, and which part of it cannot be had."""
+    from steersman.contracts.planning.context import Bounds, FactPack, MemoryPack
+    from steersman.judges.planning.citations import bundled
+    from steersman.judges.planning.places import problem
+
+    project, lacking = intent.scope.project_id, []
+    unseen = Bounds(files_seen=0, files_read=0, bytes_read=0, skipped=0, complete=False)
+    facts = FactPack(project_id=project, fingerprint="0" * 64, facts=(), evidence=(), bounds=unseen)
+    memory = MemoryPack(project_id=project, query="", scopes=(), threshold=1, memories=())
+    try:
+        facts = deck.helm.scanner(deck.project).scan(project, intent.scope.repo_root)
+    except (SteersmanError, OSError) as error:
+        lacking.append(problem(("scope", "repo_root"), str(error)))
+    try:
+        memory = deck.helm.memories(deck.project).pack(intent.objective.goal, project)
+    except MemoryUnavailable as error:
+        lacking.append(problem(("memory",), str(error)))
+    return bundled(memory, facts, policy), lacking
 
 
 def project_id(deck: Deck) -> str:

@@ -552,7 +552,8 @@ def test_a_plan_with_nothing_in_it_is_none(plans):
     for command in value["planned_commands"]:
         command["evidence_refs"] = ["answer://q_nobody_said_this"]
     done = plans.plan(plans.write(value))
-    assert (done.state, done.failure["cause"]) == ("BLOCKED", "phase_emptied")
+    assert (done.state, done.failure["cause"]) == ("BLOCKED", "evidence_unfound")
+    assert "No command is left" in json.dumps(done.failure["problems"])
 
 
 def test_endless_nesting_is_refused_at_once(plans):

@@ -109,6 +109,7 @@ CASES = {
     "not_written": freeze_failure(ME),
     "rest_denied": finalize_failure(ME, NO_FAULTS, rest=Remaining(WRONG, (), ())),
     "phase_emptied": finalize_failure(ME, NO_FAULTS, rest=Remaining((), WRONG, ())),
+    "evidence_unfound": finalize_failure(ME, NO_FAULTS, rest=Remaining((), WRONG, (), (), WRONG)),
     "rest_risky": finalize_failure(ME, NO_FAULTS, rest=Remaining((), (), WRONG)),
     "broken": broken(ME, "PRECHECKED", "the disk is gone"),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from specimens import bundle, decision, inputs, intent, policy
 from steersman.contracts.planning.intent import Interaction
 from steersman.contracts.planning.questions import Answer, Settled
 from steersman.judges.planning.intent import effective
+from steersman.machines.coordinator.choices import default_word
 from steersman.machines.coordinator.graph import asked_of, finalize
 from steersman.machines.coordinator.remaining import NOTHING, remaining
 
@@ -76,6 +77,43 @@ def test_a_warning_about_the_rest_is_shown_with_the_plan():
     assert now in found.decisions
     before = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
     assert now not in held(before, ruled={"edit_files": now})[0].decisions
+
+
+@pytest.mark.parametrize("said", ["warn", "require_review"])
+def test_a_warning_about_the_rest_stands_beside_what_was_said_before(said):
+    """A second rule that warns only of the rest is in the frozen decision too, and takes nothing of it back."""
+    first = decision("edit_files", said, "warn")
+    silent = replace(first.rules[0], rule_id="rule_second", decision="warn", outcome="silent")
+    fired = replace(
+        silent, outcome="fired", reason="nothing checks it", evidence_used=("memory://mem_0123456789ab",)
+    )
+    before = inputs(ruled=(replace(first, rules=(*first.rules, silent)),))
+    found, _ = held(before, ruled={"edit_files": replace(first, rules=(*first.rules, fired))})
+    (now,) = [d for d in found.decisions if d.command_id == "edit_files"]
+    assert not found.any()
+    assert now.rules == (*first.rules, fired)
+    assert (now.decision, now.severity, now.review) == (first.decision, first.severity, first.review)
+    assert now.reason == f"{first.reason}; of what is left rule_second (warn, warn): nothing checks it"
+    assert now.evidence_used == ("fact://language/python", "memory://mem_0123456789ab")
+
+
+def test_commands_that_are_missing_because_their_evidence_is_are_named():
+    """By field and reference; a command that was left out for another reason is not among them."""
+    stale = ("fact://language/python", "scan://ev000000000000", "fact://language/cobol")
+    planned_ = tuple(
+        replace(c, evidence_refs=stale) if c.command_id == "run_tests" else c
+        for c in intent().planned_commands
+    )
+    i = inputs(intent(planned_commands=planned_), ruled=(decision("edit_files", "deny", "warn"),))
+    found, _ = held(i, [(q.question_id, default_word(q), "") for q in asked_of(i)])
+    (problem,) = found.groundless
+    assert problem.field == "planned_commands[2].evidence_refs"
+    assert (
+        problem.message
+        == "run_tests is left out: fact://language/cobol, scan://ev000000000000 cannot be found"
+    )
+    assert "the project has changed since" in problem.fix
+    assert found.emptied
 
 
 def test_a_plan_without_any_command_is_none():

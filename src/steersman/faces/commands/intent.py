@@ -118,7 +118,8 @@ def _then(deck: Deck, out: str, *, sealed: bool) -> int:
 @click.option("--policy", default="", metavar="NAME_OR_FILE", help="Look at it under this policy, and at the policy; without FILE at the policy alone.")  # fmt: skip
 def check(deck: Deck, *, file: str | None, policy: str) -> int:
     """Everything that is wrong with the intent in FILE, at once, with line and field: its form, what it says, its
-    checksum, the red lines, what it names in the registry, and the policy."""
+    checksum, the red lines, what it names in the registry, the policy, and what it cites: the project is scanned, and a
+    reference that leads nowhere is told. That is a problem where nobody would be asked about it, and else a remark."""
     from steersman.faces.intents import registry_of
 
     deck.quiet = True
@@ -146,7 +147,7 @@ def _policy_alone(deck: Deck, given: str, registry: "Registry") -> int:
 
 
 def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Registry") -> int:
-    from steersman.faces.intents import lines_of
+    from steersman.faces.intents import lines_of, unmet
     from steersman.judges.planning.precheck import precheck, troubles
     from steersman.judges.planning.sense import remarks
 
@@ -156,7 +157,9 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     found = [p for p in troubles(report) if p not in report.policy_problems]
     found += _unfit(report, deck, written.file)
     about = {"policy": policy.file, "policy_problems": report.policy_problems, "report": report}
-    noted = remarks(written.value, registry, written.lines)
+    groundless, doubtful = unmet(deck, written, policy, registry)
+    found += groundless
+    noted = (*remarks(written.value, registry, written.lines), *doubtful)
     return _say(deck, written.file, found, noted, about, also=len(report.policy_problems))
 
 

@@ -148,6 +148,7 @@ def finalize_failure(
     """A graph that cannot be completed, a default that stops the run, or something against what is left."""
     found: Found = {
         "default_blocks": _stopping(blocked, questions),
+        "evidence_unfound": rest.groundless if rest.ruled_out or rest.emptied else (),
         "rest_denied": rest.ruled_out,
         "phase_emptied": rest.emptied,
         "rest_risky": rest.alone,

@@ -86,6 +86,7 @@ CAUSES: dict[str, Cause] = {
     "rest_denied":         Cause("rule_denied", "A rule speaks against what is left of the plan", "planned_commands", "Keep in the plan what the rule asks for, or plan without the named command."),
     "phase_emptied":       Cause(_BOUND,  "A phase that has to show something has nothing left", "planned_commands", "Plan a command for it that evidence speaks for, or do not select the phase."),
     "rest_risky":          Cause(_POLICY, "A high or critical risk is not planned in full_auto", "interaction.mode", "Choose semi_auto or interactive."),
+    "evidence_unfound":    Cause(_BOUND,  "Commands are left out because what is cited for them cannot be found", "planned_commands", "Look at what `steersman intent check FILE` lists, and draft the intent anew or cite what is there now."),
     # anywhere
     "broken":              Cause(_BOUND,  "It could not be worked out", "surroundings", "Mend what is named, and plan again; `steersman doctor` looks at the rest."),
 }

@@ -15,6 +15,7 @@ from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import Settled
 from steersman.judges.planning.risk import assess
+from steersman.judges.planning.unfound import without_ground
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import Choices
 from steersman.machines.coordinator.graph import chosen_by
@@ -31,6 +32,7 @@ class Remaining(NamedTuple):
     emptied: tuple[Problem, ...]
     alone: tuple[Problem, ...]
     decisions: tuple[RuleDecision, ...] = ()  # what holds now: as before, with the warnings that came to it
+    groundless: tuple[Problem, ...] = ()  # commands that are missing because what is cited for them is
 
     def any(self) -> bool:
         """Whether something does."""
@@ -57,6 +59,7 @@ def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicat
         if grave
         else (),
         decisions=tuple(_holding(inputs, decisions)),
+        groundless=without_ground(inputs.intent, inputs.shelf(), choices.left_out.keys() - kept),
     )
 
 
@@ -92,10 +95,32 @@ def _speaking(decision: RuleDecision) -> set[str]:
 
 
 def _holding(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[RuleDecision]:
-    """What the rules said, with a warning where they had nothing to say of the whole and have one of the rest."""
-    now = {d.command_id: d for d in decisions if d.decision == "warn"}
-    for was in inputs.decisions:
-        yield now.get(was.command_id, was) if was.decision == "allow" else was
+    """What the rules said of the whole, with the warnings that they have only of the rest."""
+    now = {d.command_id: d for d in decisions}
+    return (_warned(was, now.get(was.command_id, was)) for was in inputs.decisions)
+
+
+def _warned(was: RuleDecision, now: RuleDecision) -> RuleDecision:
+    """A warning in the place of silence, else beside what was said before: nothing of that is taken back."""
+    spoke = {r.rule_id for r in was.rules if r.outcome == "fired"}
+    fresh = {
+        r.rule_id: r
+        for r in now.rules
+        if r.outcome == "fired" and r.decision == "warn" and r.rule_id not in spoke
+    }
+    if not fresh:
+        return was
+    if was.decision == "allow":
+        return now
+    told = "; ".join(f"{r.rule_id} ({r.severity}, warn): {r.reason}" for r in fresh.values())
+    return replace(
+        was,
+        reason=clip(f"{was.reason}; of what is left {told}", 2000),
+        evidence_used=tuple(
+            sorted({*was.evidence_used, *(e for r in fresh.values() for e in r.evidence_used)})
+        ),
+        rules=tuple(fresh.get(r.rule_id, r) for r in was.rules),
+    )
 
 
 def _emptied(inputs: Inputs, kept: set[str], choices: Choices) -> Iterator[Problem]:
