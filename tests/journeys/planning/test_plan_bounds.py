@@ -25,7 +25,7 @@ def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
         ("steersman.toml", "steersman's"),
         ("README.md", "lies outside of src"),
     ):
-        refused = plans.answered(waits.run, "text", text=f"{FILE}\n{file}").said
+        refused = plans.answers(waits.run, stop=("text", f"{FILE}\n{file}")).said
         assert (refused.code, why in refused.out + refused.err) == (2, True), refused
     assert plans.project.call("why", waits.run).out.count("waiting") >= 1
     done = plans.answers(waits.run, stop=("whole_project", ""))
