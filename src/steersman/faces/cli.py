@@ -28,6 +28,8 @@ COMMANDS = {
     "init": ("init:init", "Find the project's checks, prove them, write steersman.toml."),
     "run": ("run:run", "Give a task to the crew and watch it work."),
     "plan": ("plan:plan", "Plan an intent, or a goal in words; nothing is executed."),
+    "tasks": ("tasks:tasks", "A task's life: plan, review, code, test, accept, revert."),
+    "repl": ("repl:repl", "Work on a task at a prompt."),
     "runs": ("runs:runs", "List runs."),
     "show": ("show:show", "Everything about one run."),
     "watch": ("watch:watch", "Follow a run that another process drives."),

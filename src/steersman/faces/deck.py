@@ -63,6 +63,7 @@ class Deck:
     def __init__(self, helm: "Helm", project: str | None, *, as_json: bool, mute: bool = False) -> None:
         self.helm, self.given, self.as_json, self.mute = helm, project, as_json, mute
         self.quiet = False  # leaves out the look at due timers
+        self.prompting = False  # a prompt follows that says what can be typed
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
         self._sight: Bridge | None = None

@@ -35,7 +35,8 @@ def _tell(deck: Deck, seen: Picture, code: int) -> None:
             _outcome(deck, seen)
         case "waiting for you":
             for gate in (g for g in s.gates if not g.answer):
-                for line in asked(gate, seen.text, deck.me, not_isolated=s.not_isolated):
+                lines = asked(gate, seen.text, deck.me, not_isolated=s.not_isolated)
+                for line in lines[: lines.index("answer with:")] if deck.prompting else lines:
                     deck.say(line)
         case _:
             deck.say(f"run {s.run} is let go in {s.state}, nothing is lost")

@@ -116,6 +116,11 @@ async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) 
 
 def launch(deck: Deck, order: "Order") -> int:
     """A new run, driven until it parks or ends."""
+    return launched(deck, order)[1]
+
+
+def launched(deck: Deck, order: "Order") -> tuple[str, int]:
+    """The same, with the name of the run."""
     screen = screen_for(deck)
 
     async def voyage() -> tuple[str, bool]:
@@ -130,7 +135,7 @@ def launch(deck: Deck, order: "Order") -> int:
         return live.run, detached
 
     run, detached = asyncio.run(voyage())
-    return DONE if detached else ended(deck, run)
+    return run, DONE if detached else ended(deck, run)
 
 
 def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:

@@ -14,6 +14,24 @@ ASKED = {
     "evidence": "The checks pass, but what they prove is in question. Does that count?",
     "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",
+    "next": "The phase is over. Shall it go on?",
+    "questions": "The plan asks first. What is the answer?",
+    "decide": "Shall this change be accepted?",
+    "damage": "What is on disk is not what was recorded. Put it back?",
+    "damaged_plan": "The plan on disk is not what was recorded. Put it back, or take it over?",
+    "again": "It cannot go on by itself. Try again?",
+}
+COMMANDS = {  # of the gates of a task
+    ("next", "approve"): "tasks next {run}",
+    ("questions", "answer"): "tasks answer {run}",
+    ("decide", "approve"): "tasks accept {run}",
+    ("decide", "review"): "tasks redo {run} review",
+    ("decide", "replan"): "tasks redo {run} planning",
+    ("decide", "revert"): "tasks revert {run}",
+    ("damage", "restore"): "tasks restore {run}",
+    ("damaged_plan", "restore"): "tasks restore {run}",
+    ("damaged_plan", "adopt"): "tasks adopt {run}",
+    ("again", "retry"): "tasks retry {run}",
 }
 SHOWN, EXCERPT = 4_000, 600  # characters of one text: of one run, and in a list of all
 GUTTER = "│ "  # in front of every line from outside: none can pose as a line of ours
@@ -53,6 +71,9 @@ def commands(gate: Gate, me: str) -> list[str]:
 
 
 def _command(gate: Gate, choice: str, me: str) -> str:
+    own = COMMANDS.get((gate.job, choice))
+    if own is not None:
+        return f"{me} {own.format(run=gate.run)}"
     match choice:
         case "approve" | "reject":
             return f"{me} {choice} {gate.run}"

@@ -123,6 +123,10 @@ def _event(m: Machine, s: Snapshot, name: str, me: str) -> Reason:
         return Reason("event", f"{name}: {meaning}", (f"{me} abort {s.run}",))
     if name in FOLLOWUPS:
         return Reason("event", f"{name}: {meaning}", (f'{me} followup {s.run} "…"',))
+    if name == "words_given":
+        return Reason("event", f"{name}: {meaning}", (f'{me} tasks say {s.run} "…"',))
+    if name.startswith("redo_"):
+        return Reason("event", f"{name}: {meaning}", (f"{me} tasks redo {s.run} {name[5:]}",))
     if name == REVERT:
         return Reason("event", f"{name}: {meaning}", (f"{me} revert {s.run}",))
     return Reason("event", f"{name}: {meaning}", (f"{me} send {s.run} {name}",))

@@ -24,7 +24,7 @@ _digest = click.option(
 @_digest
 def approve(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
     """Answer a gate: yes. The run is then driven on until it parks or ends."""
-    return _answered(deck, gate, "approve", digest, reason=reason)
+    return answered(deck, gate, "approve", digest, reason=reason)
 
 
 @verb("rework", 'steersman rework 261116-abc "keep the old function as an alias"')
@@ -36,7 +36,7 @@ def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str | None)
     """Answer a gate: again, and TEXT is what to change."""
     found = open_gate(deck, gate)
     ref = deck.bridge.text(found.run, _some(text))
-    return _answered(deck, gate, "rework", digest, reason=reason, text=ref)
+    return answered(deck, gate, "rework", digest, reason=reason, text=ref)
 
 
 @verb(
@@ -50,7 +50,7 @@ def rework(deck: Deck, *, gate: str, text: str, reason: str, digest: str | None)
 @_digest
 def reject(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
     """Answer a gate: no. The run ends without approval."""
-    return _answered(deck, gate, "reject", digest, reason=reason)
+    return answered(deck, gate, "reject", digest, reason=reason)
 
 
 @verb(
@@ -77,7 +77,7 @@ def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str | Non
         if choice != "raise" and given:
             raise UserError(f"limits go with `raise`, not with `{choice}`")
         _higher(deck, found.run, given)
-    return _answered(deck, gate, choice, digest, reason=reason, **({"limits": given} if given else {}))
+    return answered(deck, gate, choice, digest, reason=reason, **({"limits": given} if given else {}))
 
 
 def open_gate(deck: Deck, name: str) -> Gate:
@@ -122,7 +122,8 @@ def _last_word(deck: Deck, run: str, wanted: str) -> str | None:
     return None
 
 
-def _answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any) -> int:
+def answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any) -> int:
+    """A gate's answer, and what became of it."""
     found = open_gate(deck, name)
     refused = insider(deck, found.run, choice)
     if refused is not None:

@@ -84,12 +84,12 @@ def run(
     order = Order(machine, task, deck.person, config, options, texts, roles)
     if unattended:
         ready_alone(deck, machine, config, options)
-    _dirty(deck, config)
+    told_dirty(deck, config)
     deck.new_bridge()
     return _detached(deck, order) if detach else _watched(deck, order)
 
 
-def _dirty(deck: Deck, config: Any) -> None:
+def told_dirty(deck: Deck, config: Any) -> None:
     """Uncommitted work is left alone, and said to be; where no run can start, no store is made."""
     workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
     problem = workspace.problem()

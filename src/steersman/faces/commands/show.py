@@ -16,9 +16,13 @@ from steersman.views.screen import screen
 @click.argument("run")
 def show(deck: Deck, *, run: str) -> None:
     """State, rounds, findings, gates, checks, budget, delivery, doubts and overrides of RUN."""
+    tell_run(deck, deck.sight.find(run))
+
+
+def tell_run(deck: Deck, found: str) -> None:
+    """Everything about a run."""
     from steersman.runtime.projections import picture
 
-    found = deck.sight.find(run)
     seen = picture(deck.sight.world, found)
     owner = deck.sight.world.locks.owner(found)
     deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner})

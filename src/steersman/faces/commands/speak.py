@@ -69,11 +69,15 @@ def _confirmed(deck: Deck, run: str) -> int:
 @click.option("--reason", default="", help="Why; it stays on tape.")
 def abort(deck: Deck, *, run: str, reason: str) -> int:
     """Stop RUN for good, with everything it has started."""
-    found = deck.bridge.find(run)
-    refused = insider(deck, found, "abort")
+    return stop(deck, deck.bridge.find(run), reason)
+
+
+def stop(deck: Deck, run: str, reason: str) -> int:
+    """Ends a run for good."""
+    refused = insider(deck, run, "abort")
     if refused is not None:
         return refused
-    return spoken(deck, found, deck.bridge.abort(found, deck.person, reason), wanted_end=True)
+    return spoken(deck, run, deck.bridge.abort(run, deck.person, reason), wanted_end=True)
 
 
 def _send(deck: Deck, run: str, event: str, data: dict[str, Any], reason: str) -> int:

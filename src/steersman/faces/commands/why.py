@@ -9,12 +9,16 @@ from steersman.faces.deck import Deck, verb
 @click.argument("run")
 def why(deck: Deck, *, run: str) -> None:
     """What RUN waits for and what would move it, with the commands to type."""
+    tell_why(deck, deck.sight.find(run))
+
+
+def tell_why(deck: Deck, found: str) -> None:
+    """Why a run stands where it stands."""
     from steersman.runtime.projections import reading
     from steersman.views.why import lines
     from steersman.views.why import why as reasons_of
 
     world = deck.sight.world
-    found = deck.sight.find(run)
     live = deck.sight.live(found)
     reasons = reasons_of(
         live.machine,

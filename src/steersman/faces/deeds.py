@@ -1,0 +1,319 @@
+"""What a person does with a task: the same deeds behind plain commands and behind the prompt.
+
+A deed answers the gate that is open, or posts an event; what cannot be done now is said with what can.
+**Invariant:** nothing that works for a run does a deed; the machine, not this module, decides what a deed leads to.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from steersman.contracts.task.words import PHASES
+from steersman.errors import UserError
+from steersman.faces.deck import REFUSED, WAITING, Deck, aside
+from steersman.faces.speech import insider
+from steersman.faces.voyage import drive_on, spoken
+from steersman.judges.text import visible
+from steersman.kernel.snapshot import Snapshot, fields
+from steersman.ports.journal import Gate
+from steersman.views.ways import AFTER, DECIDES, TASK, Standing, kept, waits_for, ways
+
+REOPEN = "redo_accept"
+Named = Callable[[str, str], str]  # a word and a run -> what is typed for it here
+
+
+class NotNowError(UserError):
+    """It cannot be done now."""
+
+    exit_code = REFUSED
+
+
+def plain(deck: Deck) -> Named:
+    """How the command line says what the prompt says in one word."""
+    redo = {"codegen": "redo codegen", "review code": "redo review", "plan": "redo planning"}
+
+    def named(word: str, run: str) -> str:
+        first, _, rest = redo.get(word, word).partition(" ")
+        if first in ("approve", "rework", "reject", "abort", "followup"):
+            return f"{deck.me} {first} {run}"
+        if first in ("raise", "stop"):
+            return f"{deck.me} answer {run} {first}"
+        return f"{deck.me} tasks {first} {run} {rest}".rstrip()
+
+    return named
+
+
+def standing(deck: Deck, run: str) -> Standing:
+    """Where a run is now."""
+    from steersman.kernel.record import outcome, status
+
+    world = deck.sight.world
+    live = deck.sight.live(run)
+    m, s, gates = live.machine, live.snapshot, world.journal.gates(run)
+    return Standing(
+        run=run,
+        machine=s.machine,
+        title=live.title,
+        phase=s.state,
+        step="" if s.state in m.settled or s.ended else str(fields(s.context).get("step", "")),
+        status=status(m, s),
+        outcome=outcome(m, s),
+        waits=waits_for(s, gates, world.locks.owner(run), world.clock.now()),
+        next=ways(m, s, gates),
+    )
+
+
+class Deeds:
+    """A person's hand on one task."""
+
+    def __init__(self, deck: Deck, run: str, named: Named | None = None) -> None:
+        self.deck, self.run, self.named = deck, run, named or plain(deck)
+        machine = deck.bridge.head(run).machine
+        if machine != TASK:
+            raise UserError(f"run {run} is no task but a {machine}: see `{deck.me} why {run}`")
+
+    # ── what is there ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def snapshot(self) -> Snapshot:
+        found: Snapshot = self.deck.bridge.live(self.run).snapshot
+        return found
+
+    def gate(self, *jobs: str) -> Gate | None:
+        """The open gate, where it is one of these."""
+        waiting = [g for g in self.deck.bridge.world.journal.gates(self.run) if not g.answer]
+        return next((g for g in waiting if not jobs or g.job in jobs), None)
+
+    def not_now(self, what: str) -> NotNowError:
+        """Why it cannot be done, and what can."""
+        now = standing(self.deck, self.run)
+        waits = f" and waits: {now.waits}" if now.waits else ""
+        fits = "; ".join(self.named(way.word, self.run) for way in now.next) or "nothing"
+        return NotNowError(
+            f"{what}: the task is in {now.phase} ({', '.join(filter(None, (now.step, now.status)))}){waits}\nlegal now: {fits}"
+        )
+
+    # ── going on ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def next(self) -> int:
+        """The open gate's yes; a task that stands still because nobody drives it is driven on."""
+        gate = self.gate("next")
+        if gate is not None:
+            return self._answered(gate, "approve")
+        if self.gate() is None and self.deck.bridge.head(self.run).status == "working":
+            return self.resume()
+        raise self.not_now("there is no next")
+
+    def resume(self) -> int:
+        """Drives it on, unless somebody does."""
+        owner = self.deck.bridge.world.locks.owner(self.run)
+        if owner:
+            raise self.not_now(f"{owner} drives it")
+        return drive_on(self.deck, self.run)
+
+    def override(self, reason: str, to: str = "") -> int:
+        """Waives the guard before the next phase, or has it refused, with why."""
+        if not visible(reason):
+            raise NotNowError('an override needs a reason: --override "why it may go on all the same"')
+        refused = insider(self.deck, self.run, "override")
+        if refused is not None:
+            return refused
+        target = to or AFTER[self.snapshot.state]
+        posted = self.deck.bridge.override(self.run, target, self.deck.person, reason)
+        self.deck.say(f"{self.deck.person}: override into {target}: {reason}")
+        return spoken(self.deck, self.run, posted)
+
+    def redo(self, phase: str, words: str = "") -> int:
+        """A phase again: the open decision where that is what it asks, else the machine's own event."""
+        if phase not in PHASES[:-1]:
+            raise UserError(f"there is no phase {phase!r}: one of {', '.join(PHASES[:-1])}")
+        self._tell_kept(phase)
+        gate = self.gate("decide")
+        if gate is not None and phase in ("planning", "codegen", "review", "revert"):
+            return self._answered(gate, DECIDES[phase], text=self._text(words))
+        gate = self.gate("evidence")
+        if gate is not None and phase == "codegen":
+            return self._answered(gate, "rework", text=self._text(words))
+        return self._send(f"redo_{phase}", words)
+
+    def say(self, words: str) -> int:
+        """Words for whoever works next."""
+        if not visible(words):
+            raise UserError("say what? give words")
+        return self._send("words_given", words)
+
+    def choose(self, choice: str, *, reason: str = "", text: str = "") -> int:
+        """An open gate's own choice, such as restore, adopt or retry."""
+        gate = self.gate()
+        if gate is None or choice not in gate.choices:
+            raise self.not_now(f"{choice} is no choice")
+        if choice == "raise":
+            raise UserError(f"give the new limit: {self.deck.me} answer {self.run} raise --tokens N")
+        return self._answered(gate, choice, reason=reason, text=self._text(text))
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def answer(self, text: str = "") -> int:
+        """Answers what the plan asks: one text for all of it, a JSON object by question, or one by one."""
+        import json
+
+        gate = self.gate("questions")
+        if gate is None:
+            raise self.not_now("nothing is asked")
+        asked = self.asked()
+        if not visible(text):
+            text = json.dumps({q.id: self._ask(q.text) for q in asked}, ensure_ascii=False)
+        self._known(text, {q.id for q in asked} | {q.text for q in asked})
+        return self._answered(gate, "answer", text=self._text(text))
+
+    def asked(self) -> tuple[Any, ...]:
+        """The questions that are open."""
+        import msgspec
+
+        from steersman.contracts.task.documents import Plan
+        from steersman.contracts.task.words import PLAN
+        from steersman.judges.task.plan import open_questions
+
+        found = self.document(PLAN)
+        return open_questions(msgspec.json.decode(found, type=Plan)) if found else ()
+
+    def _ask(self, question: str) -> str:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise UserError("nobody is here to be asked: give the answer as TEXT, or as JSON by question id")
+        while True:
+            click.echo(f"{aside(question)}\n> ", nl=False, file=sys.stderr)
+            line = sys.stdin.readline()
+            if not line:
+                raise UserError("nobody answers any more; nothing was answered, the questions stay open")
+            if visible(line):
+                return line.strip()
+
+    @staticmethod
+    def _known(text: str, names: set[str]) -> None:
+        """An answer to a question that nobody has asked is a slip."""
+        import json
+
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return
+        if isinstance(value, dict):
+            strange = sorted(set(value) - names)
+            if strange or not all(isinstance(v, str) and visible(v) for v in value.values()):
+                told = ", ".join(sorted(n for n in names if n.startswith("q-")))
+                raise UserError(f"answers are texts by question id, one of {told}" + (f"; not {', '.join(strange)}" if strange else ""))  # fmt: skip
+
+    # ── the decision ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def accept(
+        self, reason: str = "", digest: str | None = None, *, sure: Callable[[], bool] | None = None
+    ) -> int:
+        """Shows exactly what is accepted, then accepts it; `sure` is asked in between."""
+        gate = self.gate("decide")
+        if gate is None:
+            raise self.not_now("there is nothing to accept")
+        for line in self.accepted(gate):
+            self.deck.say(line)
+        if sure is not None and not sure():
+            self.deck.say("nothing was decided")
+            return WAITING
+        return self._answered(gate, "approve", reason=reason, digest=digest)
+
+    def accepted(self, gate: Gate) -> list[str]:
+        """What the decision is about."""
+        from steersman.runtime.projections import picture
+        from steersman.views.acceptance import acceptance
+
+        seen = picture(self.deck.bridge.world, self.run)
+        return acceptance(seen.snapshot, seen.status, gate, seen.text)
+
+    def revert(self, reason: str = "") -> int:
+        """Takes a delivered change back: the decision is reopened where it was made already."""
+        gate = self.gate("decide")
+        if gate is None:
+            s = self.snapshot
+            if s.state != "done" or fields(s.context)["delivered"] != "yes":
+                raise self.not_now("there is nothing to take back")
+            code = self._reopened(reason)
+            if code is not None:
+                return code
+            gate = self.gate("decide")
+        if gate is None:
+            raise self.not_now("the decision is not open")
+        return self._answered(gate, "revert", reason=reason)
+
+    def _reopened(self, reason: str) -> int | None:
+        """The first half of a late revert; an exit code where it went no further."""
+        self.deck.say(f"{self.deck.person}: {REOPEN}")
+        mute, self.deck.mute = self.deck.mute, True
+        try:
+            code = self._send(REOPEN, "", reason)
+        finally:
+            self.deck.mute = mute
+        return None if code == WAITING else code
+
+    # ── documents ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def document(self, name: str) -> str:
+        """A document as it was recorded; nothing where there is none."""
+        from steersman.runtime.projections import reading
+
+        live = self.deck.bridge.live(self.run)
+        return reading(live)(fields(live.snapshot.context)["documents"].get(name, ""))
+
+    # ── speaking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _answered(self, gate: Gate, choice: str, *, digest: str | None = None, **more: str) -> int:
+        refused = insider(self.deck, self.run, choice)
+        if refused is not None:
+            return refused
+        told = {name: value for name, value in more.items() if value}
+        posted = self.deck.bridge.answer(gate, choice, self.deck.person, digest=digest, **told)
+        self.deck.say(f"{self.deck.person}: {choice} · gate {gate.id}")
+        return spoken(self.deck, self.run, posted, wanted_end=choice in ("revert", "stop"))
+
+    def _send(self, event: str, words: str = "", reason: str = "") -> int:
+        refused = insider(self.deck, self.run, event)
+        if refused is not None:
+            return refused
+        data = {"text": self._text(words), "person": self.deck.person}
+        posted = self.deck.bridge.send(self.run, event, data, self.deck.person, reason)
+        code = spoken(self.deck, self.run, posted)
+        if code == REFUSED:
+            self.deck.warn(str(self.not_now("it was refused")), fg="yellow")
+        return code
+
+    def _text(self, words: str) -> str:
+        return self.deck.bridge.text(self.run, words.strip()) if visible(words) else ""
+
+    def _tell_kept(self, phase: str) -> None:
+        reused = kept(self.snapshot, phase)
+        if reused:
+            self.deck.say(f"{phase} again; reused: {', '.join(reused)}", dim=True)
+
+
+def begin(deck: Deck, words: str, *, step: bool) -> tuple[str, int]:
+    """A new task, driven until it waits; its run and the exit code."""
+    from steersman.faces.commands.run import told_dirty
+    from steersman.faces.tasks import options_of, roles_of
+    from steersman.faces.voyage import launched
+    from steersman.runtime.start import Order
+
+    if not visible(words):
+        raise UserError('a task needs words: steersman tasks new "what to do"')
+    if deck.helm.inside(deck.top):
+        raise NotNowError("this comes from inside a run: an agent never speaks for a person")
+    config = deck.load_config().config
+    options = options_of(config, pace="step" if step else "through")
+    told_dirty(deck, config)
+    deck.new_bridge()
+    return launched(deck, Order(TASK, words, deck.person, config, options, roles=roles_of(options)))
+
+
+def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
+    """The tasks of the project, the last one that moved first."""
+    heads = [h for h in deck.sight.world.journal.heads(limit=100_000) if h.machine == TASK]
+    broken = deck.sight.world.journal.quarantined()
+    return [standing(deck, h.run) for h in heads if h.run not in broken][: None if everything else most]

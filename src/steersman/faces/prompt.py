@@ -1,0 +1,135 @@
+"""The line editor of `steersman repl`: completion, several lines, a history that keeps no secrets.
+
+**Invariant:** what is typed is kept only in the state directory, readable by its owner alone, redacted first.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from steersman.errors import UserError
+from steersman.faces.deck import Deck
+from steersman.judges.redaction import redact
+from steersman.judges.text import printable
+
+if TYPE_CHECKING:
+    from steersman.faces.sitting import Reader
+
+INSTALL = 'the prompt needs prompt_toolkit: pip install "steersman[repl]"; lines from a pipe need nothing'
+KEPT = 1_000  # entries of the history
+
+
+def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
+    """Asks at the terminal; None is the end."""
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import Completer, Completion
+    except ImportError:
+        raise UserError(INSTALL) from None
+
+    class Words(Completer):
+        def get_completions(self, document: Any, _event: Any) -> Iterable[Completion]:
+            text = document.text_before_cursor
+            start = -len(text.rpartition(" ")[2])
+            return [Completion(word, start_position=start) for word in completions(text)]
+
+    session: Any = PromptSession(
+        history=_history(deck),
+        completer=Words(),
+        complete_while_typing=False,
+        multiline=True,
+        key_bindings=_keys(),
+        prompt_continuation="… ",
+    )
+
+    def read(message: str) -> str | None:
+        try:
+            return str(session.prompt(f"{printable(message)}\n> "))
+        except EOFError:
+            return None
+
+    return read
+
+
+def _keys() -> Any:
+    """Enter sends, unless the line ends with a backslash; Alt-Enter begins a new line."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: Any) -> None:
+        buffer = event.current_buffer
+        if buffer.document.text_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+def _history(deck: Deck) -> Any:
+    from prompt_toolkit.history import History
+
+    log = EntryLog(deck)
+
+    class Kept(History):
+        def load_history_strings(self) -> Iterable[str]:
+            return reversed(log.read())
+
+        def append_string(self, string: str) -> None:
+            super().append_string(log.hide(string))
+
+        def store_string(self, string: str) -> None:
+            log.write(string)
+
+    return Kept()
+
+
+class EntryLog:
+    """The history on disk: one JSON text a line."""
+
+    def __init__(self, deck: Deck) -> None:
+        self._path = deck.helm.state_dir(deck.project) / "repl-history"
+        self._secrets, self._salt = deck.helm.known_secrets(deck.top), os.urandom(16)
+
+    def hide(self, text: str) -> str:
+        """The entry without what nobody should find there."""
+        return redact(text, self._secrets, self._salt)
+
+    def read(self) -> list[str]:
+        """The last entries, the oldest first; a damaged line is left out."""
+        import msgspec
+
+        try:
+            with os.fdopen(
+                os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8", errors="replace"
+            ) as file:
+                lines = file.read().splitlines()[-KEPT:]
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            try:
+                found.append(msgspec.json.decode(line, type=str))
+            except msgspec.MsgspecError:
+                continue
+        return found
+
+    def write(self, text: str) -> None:
+        """Adds an entry; a history that cannot be kept is no reason to stop."""
+        import contextlib
+
+        import msgspec
+
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            with os.fdopen(os.open(self._path, flags, 0o600), "ab") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(msgspec.json.encode(self.hide(text)) + b"\n")

@@ -1,0 +1,69 @@
+"""Exactly what a person accepts: the change, who judged it and how, what was run, what was waived, every digest."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from steersman.contracts.task.documents import CodeReview, PlanReview, TestReport
+from steersman.contracts.task.words import CODE_REVIEW, PATCH, PLAN_REVIEW, TESTS
+from steersman.judges.text import one_line, printable
+from steersman.kernel.snapshot import Snapshot, fields
+from steersman.ports.journal import Gate
+from steersman.views.gates import GUTTER
+from steersman.views.status import Status, Text
+
+
+def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text) -> list[str]:
+    """The lines, from the recorded documents."""
+    c = fields(s.context)
+    return [
+        f"run {s.run} · {shown.title}",
+        f"  tree {c['tree']} on base {c['base_commit'][:12]}, delivered as {c['deliver']} to {c['target'] or 'a branch'}",
+        "",
+        "the change:",
+        *(f"{GUTTER}{line}".rstrip() for line in printable(_of(c, PATCH, text)).splitlines()),
+        "verdicts:",
+        *(f"  {one_line(line)}" for line in _verdicts(c, text)),
+        "evidence:",
+        *(f"  {one_line(line)}" for line in _evidence(c, text)),
+        "overrides:",
+        *(f"  {one_line(f'{o.source} → {o.to} by {o.person}: {o.reason}')}" for o in shown.overrides),
+        *([] if shown.overrides else ["  none"]),
+        "documents:",
+        *(f"  {digest[:16]}  {name}" for name, digest in sorted(c["artifacts"].items())),
+        f"all of it: {gate.digest}",
+    ]
+
+
+def _of(c: dict[str, object], name: str, text: Text) -> str:
+    documents = c["documents"]
+    return text(documents.get(name, "")) if isinstance(documents, dict) else ""
+
+
+def _verdicts(c: dict[str, object], text: Text) -> Iterator[str]:
+    shapes: tuple[tuple[str, type[PlanReview | CodeReview]], ...] = (
+        (PLAN_REVIEW, PlanReview),
+        (CODE_REVIEW, CodeReview),
+    )
+    for name, shape in shapes:
+        told = _of(c, name, text)
+        if not told:
+            yield f"{name}: there is none"
+            continue
+        made = msgspec.json.decode(told, type=shape)
+        yield f"{name}: {made.decision}"
+        yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in made.reviewers)
+
+
+def _evidence(c: dict[str, object], text: Text) -> Iterator[str]:
+    told = _of(c, TESTS, text)
+    if not told:
+        yield "there is none"
+        return
+    report = msgspec.json.decode(told, type=TestReport)
+    yield f"{'passed' if report.overall_pass else 'NOT passed'} on tree {report.tree}"
+    for s in report.suites:
+        tests = f", {s.tests} tests" if s.tests is not None else ""
+        yield f"  {s.name}: {s.verdict}{tests}: {' '.join(s.argv)}"
+    if c["accepted_by"]:
+        yield f"  what it does to the tests was accepted by {c['accepted_by']}"
