@@ -448,3 +448,11 @@ def test_sealing_leaves_other_problems():
     assert not passes(check(seal({}, REGISTRY)))
     kept = seal(put(PLAIN, "evidence_refs", [7, "fact://a/b"]), REGISTRY)["evidence_refs"]
     assert kept[:2] == [7, "fact://a/b"]
+
+
+@pytest.mark.parametrize(("project", "wrong"), [("", []), ("shop", []), ("ship", ["scope.project_id"])])
+def test_an_intent_for_another_project(project, wrong):
+    """Held against the project's own name, where it has said one."""
+    report = precheck(intent(), POLICY, REGISTRY, project=project)
+    assert fields(report.schema_problems) == wrong
+    assert report.schema_valid is not bool(wrong)

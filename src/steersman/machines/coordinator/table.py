@@ -135,7 +135,7 @@ class E(Events):
 
 # fmt: off
 PAYLOAD = Guard("payload", "I1: an execution payload is in the intent", lambda _, e: e.payload > 0)
-REGISTRY_BROKEN = Guard("registry_broken", "the registry can be read and fits itself", lambda _, e: e.registry_problems > 0)
+REGISTRY_BROKEN = Guard("registry_broken", "the registry cannot be read, or does not fit itself", lambda _, e: e.registry_problems > 0)
 SCHEMA_BROKEN = Guard("schema_broken", "the intent breaks its schema (v0.9.1)", lambda _, e: e.schema_problems > 0)
 CHECKSUM_WRONG = Guard("checksum_wrong", "the checksum does not match", lambda _, e: not e.checksum_matches)
 ASKS_ALONE = Guard("asks_alone", "I2: full_auto with questions", lambda _, e: "I2" in e.broken)
