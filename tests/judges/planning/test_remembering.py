@@ -68,6 +68,14 @@ def test_a_memory_is_named_by_what_it_says():
         remembered("", created_at=AT)
 
 
+@pytest.mark.parametrize("scope", ["task", "agent"])
+def test_what_is_about_one_names_it(scope):
+    """A task or an agent has a name, and blanks are none."""
+    with pytest.raises(UserError, match=f"about one {scope}: name it with --subject"):
+        remembered("a", scope=scope, subject=" ", created_at=AT)
+    assert remembered("a", scope=scope, subject="x", created_at=AT).subject == "x"
+
+
 def test_a_secret_leaves_no_trace():
     """Its kind is told, and nothing that words could be tried against."""
     assert hidden("use hunter-two-three now", ("hunter-two-three",)) == "use [redacted:known] now"
