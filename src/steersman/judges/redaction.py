@@ -180,5 +180,6 @@ def _marks(strings: str, known: tuple[str, ...], signs: Signs) -> tuple[str, ...
 
 def _suspect(word: str, marks: tuple[str, ...], *, named: bool) -> bool:
     """Whether a string has to be looked at closely: most of a document are names, numbers and plain words."""
-    marked = any(mark in word for mark in marks) or _RUN.search(word) is not None
-    return marked or (named and names_one(word))
+    if any(mark in word for mark in marks) or (named and names_one(word)):
+        return True
+    return any(map(_decoded, _RUN.findall(word)))

@@ -159,6 +159,7 @@ _NAME = re.compile(
     r"|(?:api|access|private|signing|encryption|account|shared)[_-]?key)"
     r"(?:[_-]?key(?:[_-]?base)?|[_-]?value|[_-](?:prod|production|dev|staging|test)|[0-9]{1,2})?(?![a-z0-9_])"
 )
+_ALNUM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _LOWER = {upper: upper + 32 for upper in range(65, 91)}
 _TYPE = rf"(?::{_GAP}[A-Za-z_][A-Za-z0-9_.]{{0,40}}{_GAP})?"  # token: str = "…"
 _QUOTED = (
@@ -289,7 +290,15 @@ ALL_SIGNS = Signs(WORDS, named=True)
 
 def signs_in(text: str) -> Signs:
     """What a text or any part of it can show a secret by."""
-    return Signs(tuple([word for word in WORDS if word in text]), names_one(text))
+    return Signs(tuple([word for word in WORDS if word in text and _begins(word, text)]), names_one(text))
+
+
+def _begins(word: str, text: str) -> bool:
+    """Whether it is a key's and begins a word somewhere, or is no key's: `sk_` in `risk_level` is no sign."""
+    at = text.find(word) if word in _KEY_OF else 0
+    while at > 0 and text[at - 1] in _ALNUM:
+        at = text.find(word, at + 1)
+    return at >= 0
 
 
 def names_one(text: str) -> bool:
