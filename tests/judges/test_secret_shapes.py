@@ -5,7 +5,7 @@ import re
 import pytest
 
 from steersman.judges.redaction import marker, redact
-from steersman.judges.secret_shapes import KEYS
+from steersman.judges.secret_shapes import KEYS, shaped, signs_in
 
 # Joined here, so that no scanner takes this file for a leak.
 TOKENS = {
@@ -195,6 +195,22 @@ def test_a_part_of_a_word_is_no_key():
     assert redact("cache-key-" + "0a" * 16) == "cache-key-" + "0a" * 16
     token = TOKENS["github"][1]
     assert redact(f"notes-{token}.txt") == f"notes-{marker('github', token)}.txt"
+
+
+def test_what_a_text_can_show_a_secret_by():
+    """A key's word that begins no word is no sign; one that does is, wherever it stands, and so are other words."""
+    assert signs_in("risk_level and task_id") == ((), False)
+    assert signs_in("risk_level, sk_1").words == ("sk_",)
+    assert signs_in("sk_1, risk_level").words == ("sk_",)
+    assert signs_in("A Bearer told it").words == ("earer",)
+    assert signs_in("my password").named
+
+
+@pytest.mark.parametrize("secret", [secret for _, secret in TOKENS.values()], ids=TOKENS)
+def test_the_signs_of_a_whole_are_those_of_its_parts(secret):
+    """What is found in a text is found by the signs of any text that it is a part of."""
+    whole = f"risk_level {secret} and so on"
+    assert list(shaped(secret, signs_in(whole))) == list(shaped(secret))
 
 
 def test_every_prefix_is_looked_for_by_itself():
