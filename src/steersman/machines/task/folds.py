@@ -379,6 +379,11 @@ def unreverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
     )
 
 
+def revert_refused(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    """The decision is asked for again, with why it could not be taken back."""
+    return (*_afresh(), ("set", "detail_ref", c.revert.get("detail", "")))
+
+
 def failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.detail_ref or e.problems_ref),)
 

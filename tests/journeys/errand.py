@@ -1,0 +1,101 @@
+"""Tasks for journeys: a crew that plans, reviews, codes, and goes astray where a story wants it to."""
+
+import json
+import re
+from typing import Any
+
+from voyage import RIGHT, UNIT, Project
+
+PLAN = {
+    "title": "Fix add",
+    "brief": "add must add",
+    "requirements": ["add adds"],
+    "in_scope": ["calc"],
+    "out_of_scope": [],
+    "steps": ["fix it"],
+    "risks": [],
+    "assumptions": [],
+    "acceptance_criteria": ["the tests pass"],
+    "files": [{"path": "calc.py", "intent": "update", "summary": "fix"}],
+    "test_strategy": "unit",
+    "test_cases": ["add"],
+    "questions": [],
+}
+FINE = {"decision": "accept", "summary": "fine", "blocking_issues": [], "suggestions": []}
+PASSES = {"decision": "approve", "summary": "ok", "blocking_issues": [], "plan_issues": [], "suggestions": []}
+CHANGES = {**PASSES, "decision": "needs_changes", "blocking_issues": ["say why"]}
+FLAWED = {**PASSES, "decision": "plan_flawed", "plan_issues": ["negative numbers are not planned"]}
+BUILT = {"status": "done", "summary": "done", "missing": []}
+TIMES = "def add(a, b):\n    return a * b\n"
+ROLES = ("planner", "coder", "reviewer", "tester")
+
+
+def writes(text: str = RIGHT, path: str = "calc.py", **more: Any) -> dict[str, Any]:
+    """A coder's step that leaves this file."""
+    return {"mode": "implementation", "edit": [{"write": path, "text": text}], "reply": BUILT, **more}
+
+
+def crew(**instead: Any) -> dict[str, Any]:
+    """A crew that does it at once; `coder=[…]` and so on put other steps in place."""
+    steps = {
+        "planner": [{"mode": "proposal", "reply": PLAN}],
+        "coder": [writes()],
+        "reviewer": [{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": PASSES}],
+    }
+    return {"version": "1", **steps, **instead}
+
+
+def astray() -> dict[str, Any]:
+    """The first change fails its tests, the second shows that the plan is wrong, the third is right."""
+    reviewer = [
+        {"mode": "proposal", "reply": FINE},
+        {"mode": "implementation", "round": "2", "reply": FLAWED},
+        {"mode": "implementation", "reply": PASSES},
+    ]
+    return crew(coder=[writes(TIMES, round="1"), writes()], reviewer=reviewer)
+
+
+WAY = [
+    *("planning", "plan_review", "codegen", "review", "test"),
+    *("codegen", "review"),  # the tests failed
+    *("planning", "plan_review", "codegen", "review", "test", "accept", "done"),  # the plan was wrong
+]
+
+
+def hand_out(project: Project, script: dict[str, Any], deliver: str = "branch") -> None:
+    """Writes steersman.toml and the crew's script, and commits them."""
+    roles = "".join(
+        f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n' for role in ROLES
+    )
+    told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n{roles}'
+    (project.repo / "steersman.toml").write_text(told, encoding="utf-8")
+    rewrite(project, script)
+    project.git("add", "-A")
+    project.git("commit", "-qm", "crew")
+
+
+def rewrite(project: Project, script: dict[str, Any]) -> None:
+    """Another script for the crew, from the next call on."""
+    (project.repo / "crew.yaml").write_text(json.dumps(script), encoding="utf-8")
+
+
+def phases(project: Project, run: str) -> list[str]:
+    """The phases that a task went through."""
+    kinds = ("created", "transition", "override")
+    went = [e["to"] for e in project.entries(run) if e["kind"] in kinds]
+    return [phase for n, phase in enumerate(went) if n == 0 or went[n - 1] != phase]
+
+
+def paper(project: Project, run: str, name: str) -> Any:
+    """A document of a task as it is on disk."""
+    return json.loads((project.repo / ".steersman" / "runs" / run / name).read_text(encoding="utf-8"))
+
+
+def delivered(project: Project, run: str) -> str:
+    """What a task's branch has in calc.py."""
+    return project.git("show", f"steersman/{run}:calc.py")
+
+
+def banners(out: str) -> list[str]:
+    """What the prompt said each time, without the name of the run."""
+    return re.findall(r"^\[\S+ (.*)\]$", out, re.MULTILINE)

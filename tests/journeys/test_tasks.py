@@ -1,0 +1,342 @@
+"""Tasks through plain commands and through the prompt: a whole one with its ways back, overrides, files, questions."""
+
+import json
+
+import pytest
+from errand import (
+    CHANGES,
+    FINE,
+    FLAWED,
+    PLAN,
+    WAY,
+    astray,
+    banners,
+    crew,
+    delivered,
+    hand_out,
+    paper,
+    phases,
+    rewrite,
+    writes,
+)
+from launch import Order
+from voyage import RIGHT, Project, Said, story
+
+
+def typed(project: Project, *lines: str, words=("repl",)) -> Said:
+    """A sitting whose entries come from a pipe."""
+    feed = "".join(f"{line}\n" for line in lines).encode()
+    done = project.launch(Order(words, project.repo, project.env, feed))
+    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def begun(project: Project, script=None, *options: str) -> str:
+    hand_out(project, script or crew())
+    assert project.call("tasks", "new", "Fix add", *options).code == 3
+    return project.only()
+
+
+def now(project: Project) -> tuple[str, str]:
+    (task,) = project.call("tasks", "list", "--json").json()
+    return task["phase"], task["step"]
+
+
+def words_of(project: Project) -> list[str]:
+    (task,) = project.call("tasks", "list", "--json").json()
+    return [way["word"] for way in task["next"]]
+
+
+def went_on(project: Project, run: str, times: int) -> None:
+    for _ in range(times):
+        done = project.call("tasks", "next", run)
+        assert done.code == 3, done
+
+
+# ── a whole task ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_whole_task_by_commands(project: Project):
+    """From a task to a delivered commit, one phase at a time, back to codegen by its tests and to planning by its review."""
+    run = begun(project, astray(), "--step")
+    went_on(project, run, len(WAY) - 2)
+    assert now(project) == ("accept", "decide")
+    done = project.call("tasks", "accept", run, "--reason", "looks right")
+    assert done.code == 0, done
+    assert phases(project, run) == WAY
+    assert delivered(project, run) == RIGHT
+    assert paper(project, run, "accept/decision.json")["reason"] == "looks right"
+    assert paper(project, run, "review/code-review.json")["round"] == 3
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_a_whole_task_at_the_prompt(project: Project):
+    """The same with the specification's own words, typed; the prompt says each time where it is and where next leads."""
+    hand_out(project, astray())
+    there = ("/review plan", "/codegen", "/review code", "/test")
+    back = ("/next", "/review code", "/next", *there)
+    said = typed(project, "/plan Fix add", *there, *back, "/accept", "/accept good", "y", "/quit")
+    run = project.only()
+    assert said.code == 0, said
+    assert phases(project, run) == WAY, said
+    assert delivered(project, run) == RIGHT
+    shown = banners(said.out)
+    assert shown[5].startswith("test:ready (waiting for you) · /next→codegen"), shown
+    assert shown[7].startswith("review:ready (waiting for you) · /next→planning"), shown
+    assert shown[-1].startswith("done (accepted)"), shown
+    assert paper(project, run, "accept/decision.json")["reason"] == "good"
+
+
+def test_what_is_accepted_is_shown_before_the_yes(project: Project):
+    """Diff, verdicts, evidence, overrides and digests come before the question; without a yes nothing is decided."""
+    run = begun(project)
+    said = typed(project, "/accept", "n", "/quit")
+    for words in (
+        "+    return a + b",
+        "reviewer (scripted): approve: ok",
+        "unit: passed, 1 tests: python3 -m unittest -q",
+        "overrides:\n  none",
+        paper(project, run, "state.json")["artifacts"]["code/diff.patch"][:16],
+        "nothing was decided",
+    ):
+        assert words in said.out, words
+    assert now(project) == ("accept", "decide")
+    digest = next(line for line in said.out.splitlines() if line.startswith("all of it: ")).split()[-1]
+    assert project.call("tasks", "accept", run, "--digest", "0" * 64).code == 4
+    assert project.call("tasks", "accept", run, "--digest", digest).code == 0
+
+
+# ── the grammar ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_word_skips_a_phase(project: Project):
+    """A phase's word that does not fit says where the task is and what fits; nothing happens to the run."""
+    run = begun(project, None, "--step")
+    before = len(project.entries(run))
+    words = (
+        "/codegen",
+        "/review code",
+        "/test",
+        "/accept",
+        "/revert",
+        "/restore",
+        "/adopt",
+        "/retry",
+        "/answer yes",
+    )
+    said = typed(project, *words, "/nonsense", "/review", "/next now", '/next --override "', "/quit")
+    assert said.code == 0
+    assert said.err.count("the task is in planning (ready, waiting for you)") == len(words)
+    assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words)
+    assert len(project.entries(run)) == before
+    late = project.call("tasks", "accept", run)
+    assert (late.code, f"steersman tasks next {run}" in late.err) == (4, True)
+
+
+def test_a_phase_done_again_says_what_it_goes_by(project: Project):
+    """`/codegen` in codegen builds again from the same plan; what was reused is named with its digest; words are heard."""
+    run = begun(project, None, "--step")
+    said = typed(project, "/review plan", "/codegen", "/codegen keep it short", "/redo", "/quit")
+    plan = paper(project, run, "state.json")["artifacts"]["planning/planning.ai.json"]
+    assert said.out.count(f"codegen again; reused: planning/planning.ai.json {plan[:12]}") == 2, said
+    assert [e["event"] for e in project.entries(run) if e.get("event", "").startswith("redo")] == [
+        "redo_codegen"
+    ] * 2
+    assert now(project) == ("codegen", "ready")
+
+
+def test_many_tasks(project: Project):
+    """`/new` begins another, `/switch` goes back, `/tasks` marks the current one; free text begins the first."""
+    hand_out(project, crew())
+    said = typed(project, "Fix add", "/new Fix add again", "/tasks", "/quit")
+    first, second = (task["run"] for task in reversed(project.call("tasks", "list", "--json").json()))
+    assert f"* {second}  planning:ready" in said.out
+    assert f"  {first}  planning:ready" in said.out
+    typed(project, f"/switch {first}", "/next", "/quit", words=("repl", second))
+    told = {task["run"]: task["phase"] for task in project.call("tasks", "list", "--json").json()}
+    assert told == {first: "plan_review", second: "planning"}
+
+
+def test_free_text_goes_to_the_planner(project: Project):
+    """In planning it plans again; a backslash makes one entry of two lines."""
+    run = begun(project, None, "--step")
+    typed(project, "mind negative \\", "numbers", "/quit")
+    (heard,) = [e for e in project.entries(run) if e.get("event") == "words_given"]
+    assert now(project) == ("planning", "ready")
+    assert heard["data"]["text"].startswith("p-")
+
+
+def test_another_machine_has_its_own_words(project: Project):
+    """A roundtable at the prompt: its gate's choices, none of a task's phases."""
+    told = story(mode="proposal")
+    project.prepare(told)
+    project.call("run", "Fix add", "--json")
+    run = project.only()
+    said = typed(project, "/codegen", "free words", "/status", "/approve fine", "/quit", words=("repl", run))
+    assert "a roundtable has no /codegen" in said.err
+    assert "takes no free text" in said.err
+    assert project.call("runs", "--json").json()[0]["outcome"] == "approved", said
+
+
+def test_a_late_revert(project: Project):
+    """After done the decision is reopened, and the change taken back by a commit of its own; twice is refused."""
+    hand_out(project, crew(), "merge")
+    before = project.git("rev-parse", "HEAD^{tree}")
+    assert project.call("tasks", "new", "Fix add").code == 3
+    run = project.only()
+    assert project.call("tasks", "accept", run).code == 0
+    assert project.git("show", "main:calc.py") == RIGHT
+    assert project.call("tasks", "revert", run, "--reason", "breaks").code == 0
+    assert paper(project, run, "revert/record.json")["status"] == "reverted"
+    assert project.git("rev-parse", "main^{tree}") == before
+    assert project.call("revert", run).code == 4
+    assert phases(project, run)[-4:] == ["done", "accept", "revert", "done"]
+
+
+def test_a_revert_that_conflicts_says_why(project: Project):
+    """What was never merged cannot be taken back: the decision is asked for again, with the words of git's side."""
+    run = begun(project)
+    assert project.call("tasks", "accept", run).code == 0
+    said = typed(project, "/revert it breaks", "/quit")
+    assert f"run {run} is not in main" in said.out, said
+    assert now(project) == ("accept", "decide")
+    assert project.call("tasks", "accept", run).code == 0  # it stays accepted, and is not handed over twice
+    assert phases(project, run)[-5:] == ["done", "accept", "revert", "accept", "done"]
+
+
+# ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refused(project: Project, run: str, *more: str, reason: str = "I accept the risk") -> str:
+    """Why an override is refused; nothing but the refusal is on tape."""
+    before = project.entries(run)
+    done = project.call("tasks", "next", run, "--override", reason, *more)
+    assert done.code == 4, done
+    after = project.entries(run)[len(before) :]
+    assert {e["kind"] for e in after} <= {"refused", "claimed"}
+    return next((e["why"] for e in after if e["kind"] == "refused"), done.err)
+
+
+def test_overrides_that_are_refused(project: Project):
+    """Without a reason, to a phase that does not follow, into done, in a task that is done, in one that was stopped."""
+    run = begun(project, None, "--step")
+    assert "needs a reason" in refused(project, run, reason="\u200b ")
+    assert "codegen does not follow planning" in refused(project, run, "--to", "codegen")
+    assert "nobody is overridden into done" in refused(project, run, "--to", "done")
+    went_on(project, run, 5)
+    assert now(project) == ("accept", "decide")
+    assert "nobody is overridden into done" in refused(project, run)
+    assert "revert does not follow accept by an edge that may be waived" in refused(
+        project, run, "--to", "revert"
+    )
+    assert project.call("tasks", "accept", run).code == 0
+    assert "nobody is overridden into done" in refused(project, run)
+
+
+def test_a_task_that_was_stopped_is_not_overridden(project: Project):
+    """A canceled run has its end."""
+    run = begun(project, None, "--step")
+    assert project.call("abort", run).code == 0
+    assert "the run is over: canceled" in refused(project, run)
+
+
+def test_no_override_in_place_of_an_answer(project: Project):
+    """While the plan asks, and while a document is damaged."""
+    asks = crew(planner=[{"mode": "proposal", "round": "1", "json": json.dumps(_blocking())}, {"mode": "proposal", "reply": PLAN}])  # fmt: skip
+    run = begun(project, asks, "--step")
+    assert now(project) == ("planning", "questions")
+    assert "next --override" not in words_of(project)
+    assert refused(project, run) == "questions waits for an answer, and nothing is waived in place of one"
+    wrong = project.call("tasks", "answer", run, '{"q-none": "yes"}')
+    assert (wrong.code, "q-none" in wrong.err) == (2, True)
+    assert project.call("tasks", "answer", run).code == 2  # nobody is there to be asked
+    typed(project, "yes, both", "/quit")
+    assert now(project) == ("planning", "ready")
+    assert paper(project, run, "planning/planning.ai.json")["round"] == 2
+    (project.repo / ".steersman" / "runs" / run / "plan.files.json").unlink()
+    assert project.call("tasks", "next", run).code == 3
+    assert now(project) == ("planning", "damaged")
+    assert "waits for an answer" in refused(project, run)
+
+
+def test_no_override_past_what_nobody_has_looked_at(project: Project):
+    """A change to the tests themselves: at the evidence gate, and before it, where the phase has only just been over."""
+    plan = {
+        **PLAN,
+        "files": [*PLAN["files"], {"path": "conftest.py", "intent": "create", "summary": "hooks"}],
+    }
+    both = {
+        **writes(),
+        "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "conftest.py", "text": "x = 1\n"}],
+    }
+    run = begun(project, crew(planner=[{"mode": "proposal", "reply": plan}], coder=[both]), "--step")
+    went_on(project, run, 4)
+    assert now(project) == ("test", "ready")
+    assert "what it does to the tests was accepted" in refused(project, run)
+    went_on(project, run, 1)
+    assert now(project) == ("test", "evidence")
+    assert refused(project, run) == "evidence waits for an answer, and nothing is waived in place of one"
+    typed(project, "/approve seen", "/quit")
+    assert now(project) == ("accept", "decide")
+
+
+def test_a_legal_override_is_seen_ever_after(project: Project):
+    """A blocking review is waived with a reason: in the list, in `show`, in what is accepted, in the decision."""
+    unhappy = crew(
+        reviewer=[{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": CHANGES}]
+    )
+    run = begun(project, unhappy, "--step")
+    went_on(project, run, 3)
+    assert now(project) == ("review", "ready")
+    said = typed(project, "/status", '/next --override "I accept the risk of skipping review"', "/quit")
+    assert "/next→codegen" in said.out
+    assert now(project) == ("test", "ready")
+    went_on(project, run, 1)
+    reason = "I accept the risk of skipping review"
+    (seen,) = project.call("show", run, "--json").json()["overrides"]
+    assert (seen["person"], seen["source"], seen["to"], seen["reason"]) == ("ann", "review", "test", reason)
+    done = project.call("tasks", "accept", run)
+    assert f"review → test by ann: {reason}" in done.out
+    assert [o["reason"] for o in paper(project, run, "accept/decision.json")["overrides"]] == [reason]
+    assert [o["reason"] for o in paper(project, run, "state.json")["overrides"]] == [reason]
+    assert reason in project.call("report", run).out
+
+
+def test_a_task_that_stands_still(project: Project):
+    """Sent back too often it waits: `/retry` looks again, an override goes on, a changed crew goes on by itself."""
+    flawed = crew(reviewer=[{"mode": "proposal", "reply": FINE}, {"mode": "implementation", "reply": FLAWED}])
+    run = begun(project, flawed)
+    assert now(project) == ("review", "stuck")
+    assert {"retry", "next --override", "redo review"} <= set(words_of(project))
+    rewrite(project, crew())
+    said = typed(project, "/review code", "/quit")  # there is a gate that asks to try again: it looks again
+    assert said.code == 0
+    assert project.call("tasks", "redo", run, "review").code == 3
+    assert now(project) == ("accept", "decide")
+
+
+# ── files changed by hand ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["restore", "adopt"])
+def test_a_plan_changed_by_hand(project: Project, how: str):
+    """It is named and not trusted: put back, or taken over; then the task goes on with what was chosen."""
+    run = begun(project, None, "--step")
+    place = project.repo / ".steersman" / "runs" / run / "planning" / "planning.ai.json"
+    recorded = place.read_bytes()
+    mine = recorded.replace(b"add must add", b"add must add, always")
+    place.write_bytes(mine)
+    assert "NOT as recorded" in project.call("tasks", "show", run).out
+    asked = project.call("tasks", "next", run)
+    assert (asked.code, "planning/planning.ai.json" in asked.out) == (3, True), asked
+    late = project.call("tasks", "next", run)
+    assert (late.code, f"steersman tasks {how} {run}" in late.err) == (4, True), late
+    assert project.call("tasks", how, run).code == 3
+    assert now(project) == ("planning", "ready")
+    assert place.read_bytes() == (recorded if how == "restore" else mine)
+    said = typed(project, "/next", "/show planning/planning.ai.json", "/quit")
+    assert now(project) == ("plan_review", "ready")
+    assert ("always" in said.out) == (how == "adopt")
+
+
+def _blocking() -> dict:
+    return {**PLAN, "questions": [{"text": "Negative numbers too?", "blocking": True}]}
