@@ -36,6 +36,8 @@ class Payloads:
         """`known` are values to be hidden wherever they stand."""
         self._journal, self._root, self._key, self._known = journal, root, key, known
         self._waiting: dict[str, bytes] = {}
+        # Of texts that were put, by what was hidden and their digest: they are not looked through again.
+        self._refs: dict[tuple[tuple[str, ...], bytes], str] = {}
 
     @property
     def gone(self) -> bool:
@@ -44,16 +46,26 @@ class Payloads:
 
     def put(self, text: str) -> str:
         """The name of a text; it becomes durable with the next commit, which is the first that can name it."""
-        if text and self.gone:
+        if not text:
+            return ""
+        if self._key is None:
             raise UserError(f"the texts of run {self._root} were pruned: start a new run instead")
-        return self.put_hidden(self.hide(text)) if text else ""
+        known = self._known()
+        seen = known, hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
+        if (ref := self._refs.get(seen)) is None or not self._has(ref):
+            ref = self.put_hidden(redact(text, known, self._key))
+            self._refs[seen] = ref
+        return ref
+
+    def _has(self, ref: str) -> bool:
+        return ref in self._waiting or self._journal.payload(self._root, ref) is not None
 
     def put_hidden(self, hidden: str) -> str:
         """The same for a text of a run that just begins, as `hide` has returned it."""
         assert self._key is not None  # noqa: S101  nothing of it was pruned
         data = hidden.encode("utf-8", "backslashreplace")
         ref = payload_ref(self._key, data)
-        if self._journal.payload(self._root, ref) is None:
+        if not self._has(ref):
             self._waiting[ref] = data
         return ref
 
