@@ -18,7 +18,7 @@ from steersman.faces.voyage import drive_on, spoken
 from steersman.judges.text import visible
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
-from steersman.views.ways import AFTER, DECIDES, TASK, Standing, kept, waits_for, ways
+from steersman.views.ways import AFTER, DECIDES, TASK, Standing, Way, kept, waits_for, ways
 
 REOPEN = "redo_accept"
 Named = Callable[[str, str], str]  # a word and a run -> what is typed for it here
@@ -36,7 +36,7 @@ def plain(deck: Deck) -> Named:
 
     def named(word: str, run: str) -> str:
         first, _, rest = redo.get(word, word).partition(" ")
-        if first in ("approve", "rework", "reject", "abort", "followup"):
+        if first in ("approve", "rework", "reject", "abort", "followup", "resume"):
             return f"{deck.me} {first} {run}"
         if first in ("raise", "stop"):
             return f"{deck.me} answer {run} {first}"
@@ -52,6 +52,8 @@ def standing(deck: Deck, run: str) -> Standing:
     world = deck.sight.world
     live = deck.sight.live(run)
     m, s, gates = live.machine, live.snapshot, world.journal.gates(run)
+    owner = world.locks.owner(run)
+    alone = (Way("resume", "drive it on"),) if status(m, s) == "working" and owner is None else ()
     return Standing(
         run=run,
         machine=s.machine,
@@ -60,8 +62,8 @@ def standing(deck: Deck, run: str) -> Standing:
         step="" if s.state in m.settled or s.ended else str(fields(s.context).get("step", "")),
         status=status(m, s),
         outcome=outcome(m, s),
-        waits=waits_for(s, gates, world.locks.owner(run), world.clock.now()),
-        next=ways(m, s, gates),
+        waits=waits_for(s, gates, owner, world.clock.now()),
+        next=(*alone, *ways(m, s, gates)),
     )
 
 

@@ -23,19 +23,11 @@ def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
     """Asks at the terminal; None is the end."""
     try:
         from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import Completer, Completion
     except ImportError:
         raise UserError(INSTALL) from None
-
-    class Words(Completer):
-        def get_completions(self, document: Any, _event: Any) -> Iterable[Completion]:
-            text = document.text_before_cursor
-            start = -len(text.rpartition(" ")[2])
-            return [Completion(word, start_position=start) for word in completions(text)]
-
     session: Any = PromptSession(
         history=_history(deck),
-        completer=Words(),
+        completer=completer(completions),
         complete_while_typing=False,
         multiline=True,
         key_bindings=_keys(),
@@ -49,6 +41,19 @@ def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
             return None
 
     return read
+
+
+def completer(completions: Callable[[str], list[str]]) -> Any:
+    """Puts whole words in place of the last one."""
+    from prompt_toolkit.completion import Completer, Completion
+
+    class Words(Completer):
+        def get_completions(self, document: Any, _event: Any) -> Iterable[Completion]:
+            text = document.text_before_cursor
+            start = -len(text.rpartition(" ")[2])
+            return [Completion(word, start_position=start) for word in completions(text)]
+
+    return Words()
 
 
 def _keys() -> Any:

@@ -66,8 +66,12 @@ class Sitting:
     def __init__(self, deck: Deck, run: str = "") -> None:
         self.deck, self.run = deck, run
         deck.prompting = True
-        if not run and deck.has_store():
-            self.run = next((task.run for task in listed(deck, everything=False, most=1)), "")
+        self.settle()
+
+    def settle(self) -> None:
+        """Without a run, the task that moved last."""
+        if not self.run and self.deck.has_store():
+            self.run = next((task.run for task in listed(self.deck, everything=False, most=1)), "")
 
     # ── what the prompt says ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -400,6 +404,7 @@ def sit(deck: Deck, run: str) -> int:
             deck.answer(DONE)
         except KeyboardInterrupt:
             deck.say("\n(Ctrl-D ends the sitting)")
+            sitting.settle()
         except SteersmanError as error:
             deck.warn(str(error), fg="red")
 

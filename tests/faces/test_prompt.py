@@ -1,0 +1,109 @@
+"""The line editor: several lines, completion, a history without secrets; and what is said where it is missing."""
+
+import stat
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from steersman.errors import UserError
+from steersman.faces.deck import Deck
+from steersman.faces.prompt import EntryLog, completer, prompt_for
+
+SECRET = "correct-horse-battery-staple"
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture
+def deck(tmp_path: Path) -> Deck:
+    helm = SimpleNamespace(
+        top_of=lambda start: start, state_dir=lambda _: tmp_path / "state", known_secrets=lambda _: (SECRET,)
+    )
+    return Deck(helm, str(tmp_path), as_json=False)
+
+
+def typed(deck: Deck, *keys: str) -> list[str | None]:
+    """What is read while these keys are pressed, one entry for each."""
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        read = prompt_for(deck, lambda _: [])
+        said = []
+        for key in keys:
+            pipe.send_text(key)
+            said.append(read("where\n"))
+        return said
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("/next\r", "/next"),
+        ("first\\\rsecond\r", "first\nsecond"),
+        ("first\x1b\rsecond\r", "first\nsecond"),
+        ("\x04", None),
+    ],
+    ids=["enter sends", "a backslash goes on", "alt-enter goes on", "ctrl-d ends"],
+)
+def test_keys(deck, keys, said):
+    """Enter sends an entry unless it goes on in the next line; Ctrl-D is the end."""
+    assert typed(deck, keys) == [said]
+
+
+def test_ctrl_c_at_the_prompt_is_told_to_whoever_reads(deck):
+    """The sitting goes on: it is up to the loop."""
+    with pytest.raises(KeyboardInterrupt):
+        typed(deck, "half\x03")
+
+
+def test_the_history_is_there_next_time(deck):
+    """Arrow up brings an entry of an earlier sitting back, all of its lines."""
+    assert typed(deck, "one\\\rtwo\r", "three\r") == ["one\ntwo", "three"]
+    assert typed(deck, "\x1b[A\x1b[A\r") == ["one\ntwo"]
+
+
+def test_the_history_keeps_no_secrets(deck, tmp_path):
+    """Readable by its owner alone; neither a known secret nor one by its shape is in it; what was typed is said whole."""
+    assert typed(deck, f"use {SECRET} and {TOKEN}\r") == [f"use {SECRET} and {TOKEN}"]
+    kept = tmp_path / "state" / "repl-history"
+    text = kept.read_text()
+    assert "use [redacted:" in text
+    assert SECRET not in text
+    assert TOKEN not in text
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_history_that_cannot_be_kept_is_no_reason_to_stop(deck, tmp_path):
+    """A link in its place is not followed, damaged lines are left out."""
+    log = EntryLog(deck)
+    log.write("good")
+    kept = tmp_path / "state" / "repl-history"
+    kept.write_bytes(kept.read_bytes() + b"garbage\n\xff\n")
+    assert log.read() == ["good"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine\n")
+    kept.unlink()
+    kept.symlink_to(elsewhere)
+    log.write("lost")
+    assert (log.read(), elsewhere.read_text()) == ([], "mine\n")
+
+
+def test_without_the_editor_it_is_said_how_to_get_it(deck, monkeypatch):
+    """The extra is named, and that a pipe needs none."""
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    with pytest.raises(UserError, match=r'pip install "steersman\[repl\]"'):
+        prompt_for(deck, lambda _: [])
+
+
+def test_completion_looks_at_what_stands_before_the_cursor():
+    """Only the last word is replaced, by what the sitting knows."""
+    words = {"/re": ["/review", "/redo"], "/redo pl": ["planning"], "": []}
+    made = completer(words.__getitem__)
+    told = {
+        text: [(c.text, c.start_position) for c in made.get_completions(Document(text), None)]
+        for text in words
+    }
+    assert told == {"/re": [("/review", -3), ("/redo", -3)], "/redo pl": [("planning", -2)], "": []}
