@@ -62,12 +62,12 @@ WAY = [
 ]
 
 
-def hand_out(project: Project, script: dict[str, Any], deliver: str = "branch") -> None:
+def hand_out(project: Project, script: dict[str, Any], deliver: str = "branch", more: str = "") -> None:
     """Writes steersman.toml and the crew's script, and commits them."""
     roles = "".join(
         f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n' for role in ROLES
     )
-    told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n{roles}'
+    told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n{roles}{more}'
     (project.repo / "steersman.toml").write_text(told, encoding="utf-8")
     rewrite(project, script)
     project.git("add", "-A")

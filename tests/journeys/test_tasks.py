@@ -1,6 +1,8 @@
 """Tasks through plain commands and through the prompt: a whole one with its ways back, overrides, files, questions."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from errand import (
@@ -340,3 +342,79 @@ def test_a_plan_changed_by_hand(project: Project, how: str):
 
 def _blocking() -> dict:
     return {**PLAN, "questions": [{"text": "Negative numbers too?", "blocking": True}]}
+
+
+def test_an_agent_overrides_nothing(project: Project):
+    """Whatever works for a run: no override, no deed, no sitting; refused, and on tape where it can be."""
+    run = begun(project, None, "--step")
+    inside = {"STEERSMAN_EFFECT": f"{run}:1:1"}
+    for words in (
+        ("next", run, "--override", "trust me"),
+        ("next", run),
+        ("redo", run, "planning"),
+        ("say", run, "go"),
+    ):
+        told = project.call("tasks", *words, fresh=True, **inside)
+        assert (told.code, "an agent never speaks for a person" in told.err) == (4, True), told
+    assert project.call("repl", fresh=True, **inside).code == 4
+    assert project.call("tasks", "new", "another", fresh=True, **inside).code == 4
+    assert [e["kind"] for e in project.entries(run) if e["kind"] in ("refused", "override")] == [
+        "refused"
+    ] * 4
+    assert now(project) == ("planning", "ready")
+
+
+def test_an_override_does_not_spend_what_is_not_there(project: Project):
+    """The reviewers of the next phase are held at the budget's gate, and that gate is not overridden."""
+    hand_out(project, crew(), more="[budget]\nturns = 3\n")
+    assert project.call("tasks", "new", "Fix add", "--step").code == 3
+    run = project.only()
+    went_on(project, run, 2)
+    assert now(project) == ("codegen", "ready")
+    assert project.call("tasks", "next", run, "--override", "in a hurry").code == 3
+    assert words_of(project)[:2] == ["raise", "stop"]
+    assert now(project)[0] == "review"
+    assert refused(project, run) == "budget waits for an answer, and nothing is waived in place of one"
+    assert project.call("answer", run, "raise", "--turns", "9").code == 3
+    assert now(project) == ("review", "ready")
+
+
+def test_what_can_be_completed(project: Project):
+    """Commands of the machine, phases that can be done again, runs and documents."""
+    run = begun(project, None, "--step")
+    code = (
+        "import json, sys; from steersman import bootstrap; from steersman.faces.deck import Deck;"
+        "from steersman.faces.sitting import Sitting;"
+        "s = Sitting(Deck(bootstrap, None, as_json=False));"
+        "print(json.dumps([s.completions(t) for t in json.loads(sys.argv[1])]))"
+    )
+    typed_so_far = [
+        "/re",
+        "/redo ",
+        "/review ",
+        "/switch ",
+        "/show plan",
+        "/next ",
+        "/help ac",
+        "/plan x y",
+        "words",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(typed_so_far)],
+        cwd=project.repo,
+        env=project.env,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == [
+        ["/review", "/revert", "/redo", "/restore", "/retry", "/rework", "/resume"],
+        ["planning"],
+        ["plan", "code"],
+        [run],
+        ["plan.files.json", "planning/planning.ai.json"],
+        ["--override"],
+        ["accept"],
+        [],
+        [],
+    ]
