@@ -140,6 +140,14 @@ class Deeds:
             return self._answered(gate, "rework", text=self._text(words))
         return self._send(f"redo_{phase}", words)
 
+    def note(self, words: str) -> None:
+        """Words for whoever works next, where the run goes on at once: what it asks is not told in between."""
+        mute, self.deck.mute = self.deck.mute, True
+        try:
+            self.say(words)
+        finally:
+            self.deck.mute = mute
+
     def say(self, words: str) -> int:
         """Words for whoever works next."""
         if not visible(words):

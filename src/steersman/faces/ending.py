@@ -8,6 +8,7 @@ from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.runtime.projections import Picture, picture
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
+from steersman.views.phase import phase_lines
 from steersman.views.screen import check, finding
 from steersman.views.why import redelivery, undelivered, unreverted
 
@@ -35,6 +36,8 @@ def _tell(deck: Deck, seen: Picture, code: int) -> None:
             _outcome(deck, seen)
         case "waiting for you":
             for gate in (g for g in s.gates if not g.answer):
+                for line in phase_lines(seen.snapshot, seen.text) if gate.job == "next" else ():
+                    deck.say(line)
                 lines = asked(gate, seen.text, deck.me, not_isolated=s.not_isolated)
                 for line in lines[: lines.index("answer with:")] if deck.prompting else lines:
                     deck.say(line)

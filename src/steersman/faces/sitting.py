@@ -12,7 +12,7 @@ from typing import Protocol
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import DONE, REFUSED, Deck
 from steersman.faces.deeds import Deeds, begin, listed, standing
-from steersman.judges.text import visible
+from steersman.judges.text import one_line, visible
 from steersman.views.ways import AFTER, CALLED, LAID_DOWN, TASK, TRIGGERS, Standing, Way
 
 HELP = {
@@ -93,8 +93,8 @@ class Sitting:
 
     def commands(self) -> tuple[str, ...]:
         """What can be typed for a run of this machine."""
-        now = self.now()
-        return (*OF_TASK, *ALWAYS) if now is None or now.machine == TASK else (*OF_OTHERS, *ALWAYS)
+        machine = self.deck.sight.head(self.run).machine if self.run else TASK
+        return (*OF_TASK, *ALWAYS) if machine == TASK else (*OF_OTHERS, *ALWAYS)
 
     def completions(self, text: str) -> list[str]:
         """What the last word of an entry may become: commands, phases, runs, documents."""
@@ -144,8 +144,7 @@ class Sitting:
         if word not in HELP:
             raise UserError(f"there is no /{word}: /help says what there is")
         if word not in self.commands():
-            now = self.now()
-            machine = now.machine if now else ""
+            machine = self.deck.sight.head(self.run).machine
             raise UserError(
                 f"a {machine} has no /{word}: it has {', '.join(f'/{c}' for c in self.commands())}"
             )
@@ -219,7 +218,7 @@ class Sitting:
         if words and deeds.snapshot.state == "planning":
             raise UserError("words to the planner plan again: say them first, then go on")
         if words:
-            deeds.say(words)
+            deeds.note(words)
 
     def _accept(self, reason: str) -> None:
         deeds = self._deeds()
@@ -398,7 +397,7 @@ def sit(deck: Deck, run: str) -> int:
     read = _reader(deck, sitting)
     while True:
         try:
-            text = read(sitting.banner())
+            text = read(_banner(sitting))
             if text is None or not _taken(sitting, text.strip()):
                 return DONE
             deck.answer(DONE)
@@ -407,6 +406,14 @@ def sit(deck: Deck, run: str) -> int:
             sitting.settle()
         except SteersmanError as error:
             deck.warn(str(error), fg="red")
+
+
+def _banner(sitting: Sitting) -> str:
+    """A run that cannot be read is said to be so; another one can still be gone to."""
+    try:
+        return sitting.banner()
+    except SteersmanError as error:
+        return f"{sitting.run}: {one_line(str(error))} · /tasks /switch /new"
 
 
 def _taken(sitting: Sitting, text: str) -> bool:

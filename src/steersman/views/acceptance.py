@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.contracts.task.documents import CodeReview, PlanReview, TestReport
+from steersman.contracts.task.documents import TestReport
 from steersman.contracts.task.words import CODE_REVIEW, PATCH, PLAN_REVIEW, TESTS
 from steersman.judges.text import one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
 from steersman.views.gates import GUTTER
+from steersman.views.phase import code_verdict, plan_verdict
 from steersman.views.status import Status, Text
 
 
@@ -41,18 +42,9 @@ def _of(c: dict[str, object], name: str, text: Text) -> str:
 
 
 def _verdicts(c: dict[str, object], text: Text) -> Iterator[str]:
-    shapes: tuple[tuple[str, type[PlanReview | CodeReview]], ...] = (
-        (PLAN_REVIEW, PlanReview),
-        (CODE_REVIEW, CodeReview),
-    )
-    for name, shape in shapes:
-        told = _of(c, name, text)
-        if not told:
-            yield f"{name}: there is none"
-            continue
-        made = msgspec.json.decode(told, type=shape)
-        yield f"{name}: {made.decision}"
-        yield from (f"  {r.reviewer} ({r.provider}): {r.decision}: {r.summary}" for r in made.reviewers)
+    for name, told in ((PLAN_REVIEW, plan_verdict), (CODE_REVIEW, code_verdict)):
+        found = _of(c, name, text)
+        yield from told(found) if found else (f"{name}: there is none",)
 
 
 def _evidence(c: dict[str, object], text: Text) -> Iterator[str]:
