@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import apsw
 import pytest
 from errand import (
     CHANGES,
@@ -418,3 +419,20 @@ def test_what_can_be_completed(project: Project):
         [],
         [],
     ]
+
+
+def test_a_task_that_cannot_be_read_stops_no_other(project: Project):
+    """It is listed as broken; the prompt says so, and another task can be gone to and worked on."""
+    broken = begun(project, None, "--step")
+    assert project.call("tasks", "new", "Fix add again", "--step").code == 3
+    whole = next(t["run"] for t in project.call("tasks", "list", "--json").json() if t["run"] != broken)
+    store = apsw.Connection(str(project.state / "store.db"))
+    store.execute("UPDATE entry SET body=x'00' WHERE run=? AND seq=2", (broken,))
+    store.execute("DELETE FROM snapshot WHERE run=?", (broken,))
+    store.close()
+    told = {t["run"]: (t["status"], t["waits"]) for t in project.call("tasks", "list", "--json").json()}
+    assert told[whole][0] == "waiting for you"
+    assert (told[broken][0], f"audit verify {broken}" in told[broken][1]) == ("broken", True)
+    said = typed(project, "/status", f"/switch {whole}", "/next", "/quit", words=("repl", broken))
+    assert (said.code, "quarantined" in said.err) == (0, True), said
+    assert "plan_review:ready" in said.out

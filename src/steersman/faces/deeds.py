@@ -11,13 +11,13 @@ from typing import Any
 import click
 
 from steersman.contracts.task.words import PHASES
-from steersman.errors import UserError
+from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import REFUSED, WAITING, Deck, aside
 from steersman.faces.speech import insider
 from steersman.faces.voyage import drive_on, spoken
-from steersman.judges.text import visible
+from steersman.judges.text import one_line, visible
 from steersman.kernel.snapshot import Snapshot, fields
-from steersman.ports.journal import Gate
+from steersman.ports.journal import Gate, Head
 from steersman.views.ways import AFTER, DECIDES, TASK, Standing, Way, kept, waits_for, ways
 
 REOPEN = "redo_accept"
@@ -323,7 +323,23 @@ def begin(deck: Deck, words: str, *, step: bool) -> tuple[str, int]:
 
 
 def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
-    """The tasks of the project, the last one that moved first."""
+    """The tasks of the project, the last one that moved first; one that cannot be read is said to be so."""
     heads = [h for h in deck.sight.world.journal.heads(limit=100_000) if h.machine == TASK]
-    broken = deck.sight.world.journal.quarantined()
-    return [standing(deck, h.run) for h in heads if h.run not in broken][: None if everything else most]
+    return [_stands(deck, h) for h in heads[: None if everything else most]]
+
+
+def _stands(deck: Deck, head: Head) -> Standing:
+    try:
+        return standing(deck, head.run)
+    except SteersmanError as error:
+        return Standing(
+            run=head.run,
+            machine=head.machine,
+            title=head.title,
+            phase=head.state,
+            step="",
+            status="broken",
+            outcome="",
+            waits=one_line(str(error)),
+            next=(),
+        )

@@ -71,7 +71,8 @@ class Sitting:
     def settle(self) -> None:
         """Without a run, the task that moved last."""
         if not self.run and self.deck.has_store():
-            self.run = next((task.run for task in listed(self.deck, everything=False, most=1)), "")
+            tasks = listed(self.deck, everything=False)
+            self.run = next((task.run for task in tasks if task.status != "broken"), "")
 
     # ── what the prompt says ────────────────────────────────────────────────────────────────────────────────────────
 

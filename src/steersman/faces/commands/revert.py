@@ -28,9 +28,12 @@ def revert(deck: Deck, *, run: str, branch: str, reason: str) -> int:
     Where later commits have changed the same lines, nothing is changed, and the files are named.
     """
     found = deck.bridge.find(run)
-    if deck.bridge.head(found).machine == "task" and not branch:
+    if deck.bridge.head(found).machine == "task":
+        from steersman.errors import UserError
         from steersman.faces.deeds import Deeds
 
+        if branch:
+            raise UserError("a task is taken back where it was delivered to: leave --on out")
         return Deeds(deck, found).revert(reason)
     refused = insider(deck, found, EVENT)
     if refused is not None:
