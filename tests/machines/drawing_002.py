@@ -45,7 +45,10 @@ SAID = {
 }
 # What another try does: the step that a phase which waits goes to.
 RETRIED = {
-    **{(phase, "broken", "no"): "work" for phase in ("planning", "plan_review", "codegen", "review", "test")},
+    **{
+        (phase, "unwritten", delivered): "record" for phase in spec.STATES[:-1] for delivered in ("no", "yes")
+    },
+    **{(phase, "broken", "no"): "work" for phase in ("planning", "plan_review", "codegen", "review")},
     **{
         (phase, "stuck", "no"): "confirmed"
         for phase in ("planning", "plan_review", "codegen", "review", "test")

@@ -63,6 +63,7 @@ YES = {
     "decides":        (of_step("decide"), None, [(C, "step", "deliver")]),
     "delivers":       (of_step("deliver"), None, [(C, "step", "decide")]),
     "at_work":        (of_step("broken"), None, [(C, "step", "stuck")]),
+    "at_record":      (of_step("unwritten"), None, [(C, "step", "broken")]),
     "prepares":       (of_step("work", workspace="unprepared"), None, [(C, "step", "record"), (C, "workspace", "ready")]),
     "measures":       (of_step("work", workspace="ready"), None, [(C, "step", "record"), (C, "workspace", "measured")]),
     "codes":          (of_step("work"), None, [(C, "step", "record"), (C, "workspace", "ready"), (C, "codegen", "roundtable")]),
@@ -130,6 +131,7 @@ YES = {
 ALSO = [
     ("inspects",       of_step("confirmed"), None),
     ("stuck",          of_step("broken"), None),
+    ("stuck",          of_step("unwritten"), None),
     ("comment_broke",  {**MANY, "comments": KEPT}, AgentFacts(text_ref="p-x")),
     ("comment_broke",  {**MANY, "failures": {"comments": 1}}, said("third")),
     ("last_comment",   {**MANY, "failures": {"comments": 1}}, said("third")),

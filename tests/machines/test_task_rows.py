@@ -18,6 +18,7 @@ HOLDS = {  # what has to be so for a guarded row to be the first that fits
     "seen_by_person": {"evidence": "accepted"},
     "was_delivered": {"delivered": "yes"},
     "at_work": {"step": "broken"},
+    "at_record": {"step": "unwritten"},
     "otherwise": {},
     **{f"chose_{choice}": {} for choice in table.DECISIONS},
 }

@@ -417,12 +417,15 @@ def test_nothing_else_is_offered_to_be_taken_over(facts):
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_documents_that_cannot_be_laid_down_are_told(phase):
-    """A full disk stops the phase, with the reason."""
-    shift = Shift().until(phase, "record")
+    """A full disk stops the phase, with the reason; another try lays down the same, and nobody has to work again."""
+    shift = Shift(**TWO).until(phase, "record")
+    asked = shift.item("record").input
     shift.finish("record", RecordFacts(error_ref="p-full"))
-    assert (shift.where, shift.context.detail_ref) == ((phase, "broken"), "p-full")
+    assert (shift.where, shift.context.detail_ref) == ((phase, "unwritten"), "p-full")
+    assert shift.open() == ["again"]
     shift.on("again")
-    assert shift.context.step == ("base" if phase == "accept" else "work")
+    assert (shift.where, shift.open(), shift.item("record").input) == ((phase, "record"), ["record"], asked)
+    shift.until("done")
 
 
 # ── accept ──────────────────────────────────────────────────────────────────────────────────────────────────────────

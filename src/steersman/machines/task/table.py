@@ -147,7 +147,7 @@ class E(Events):
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-STILL = ("ready", "stuck", "broken")  # where a person may waive a guard
+STILL = ("ready", "stuck", "broken", "unwritten")  # where a person may waive a guard
 
 
 def _changed(c: ctx.Context) -> bool:
@@ -214,6 +214,7 @@ WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken
 SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
 UNSEEN_RESULTS = Guard("unseen_results", "results that nobody has looked at count as accepted", lambda c, _: c.step == "record" and c.evidence == "accepted", reads=("step", "evidence"))
 AT_WORK = at("at_work", "it broke in the phase's own work", "broken")
+AT_RECORD = at("at_record", "the work is done, and could not be laid down", "unwritten")
 HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go on with", lambda c, _: c.step in STILL and "planning/planning.ai.json" in c.artifacts)
 HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
 HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with", lambda c, _: _changed(c))
@@ -231,6 +232,7 @@ AGAIN_FROM = {"step": "work", "decision": "none"}
 REOPENED = {**AGAIN_FROM, "outcome": None}
 STOP = {"step": "stuck"}
 BROKEN = {"step": "broken"}
+UNWRITTEN = {"step": "unwritten"}
 DECISIONS = {
     "approve": "accepted",
     "rework": "changes_requested",
@@ -324,7 +326,7 @@ TABLE = table(
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
     # in every phase
     *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
-    *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=BROKEN) for phase in PHASES),
+    *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=UNWRITTEN) for phase in PHASES),
     *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: ask a person",             DISK, sets=STOP) for phase in PHASES),
     *(row(phase,        E.documents_damaged,         otherwise,       phase,           None,        "name what is wrong, trust nothing",               DISK, sets={"step": "damaged"}) for phase in PHASES),
     *(row(phase,        E.phase_ready,               otherwise,       phase,           None,        "show what would happen",                          PACE, sets={"step": "ready"}) for phase in PHASES[:5]),
@@ -333,7 +335,8 @@ TABLE = table(
     *(row(phase,       E.rework_requested,          otherwise,       phase,          None,        "do the phase again",                              PACE, sets=WORK) for phase in PHASES[:5]),
     *(row(phase,       E.restore_requested,         otherwise,       phase,          None,        "put the recorded documents back",                 DISK, sets={"step": "restore"}) for phase in PHASES),
     row(S.planning,    E.adoption_requested,        otherwise,       S.planning,     None,        "take the plan over as it is",                     DISK, sets={"step": "adopt"}),
-    *(row(phase,       E.retry_requested,           AT_WORK,         phase,          None,        "do the work again",                               PARK, sets=WORK) for phase in PHASES[:5]),
+    *(row(phase,       E.retry_requested,           AT_RECORD,       phase,          None,        "lay it down again",                               PARK, sets={"step": "record"}) for phase in PHASES),
+    *(row(phase,       E.retry_requested,           AT_WORK,         phase,          None,        "do the work again",                               PARK, sets=WORK) for phase in PHASES[:4]),
     row(S.accept,      E.retry_requested,           otherwise,       S.accept,       None,        "look where the change would go again",            PARK, sets={"step": "base", "decision": "none"}),
     row(S.revert,      E.retry_requested,           WAS_DELIVERED,   S.revert,       None,        "try to take it back again",                       PARK, sets=WORK),
     row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
@@ -472,7 +475,7 @@ MACHINE = machine(
     },
     memory={
         "step": (
-            "work", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken",
+            "work", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken", "unwritten",
             "evidence", "base", "decide", "deliver",
         ),
         "workspace": ("unprepared", "ready", "measured"),
