@@ -102,6 +102,7 @@ class Launcher:
                     env=STAYS, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
                 )  # fmt: skip
                 theirs.close()
+                assert self._channel.recv(1), "the slipway did not start; it has said why"
 
     def _lent(self, stack: ExitStack, *, idle: bool) -> tuple[socket.socket, list[IO[bytes]], IO[bytes]]:
         """Hands a child's ends over; ours are the line, its two streams, and what feeds it."""

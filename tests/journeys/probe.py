@@ -89,7 +89,7 @@ def leave(words: list[str]) -> int | None:
         case ["sleep", file]:
             with open(file, "w") as told:
                 print(os.getpid(), file=told)
-            time.sleep(60)
+            time.sleep(120)
         case _:
             print(json.dumps(facts()))
     return None

@@ -147,7 +147,9 @@ if __name__ == "__main__":
     place, module = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
     warm(module)
-    sys.argv[1:] = Slipway(socket.socket(fileno=int(place))).serve()
+    channel = socket.socket(fileno=int(place))
+    channel.send(b".")
+    sys.argv[1:] = Slipway(channel).serve()
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:

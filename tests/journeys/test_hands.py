@@ -195,7 +195,7 @@ def test_detach_returns_at_once_and_the_run_goes_on(project: Project) -> None:
     """`run --detach` creates the run, prints its id and leaves; a driver of its own ends the run, its words in a log."""
     project.prepare(story())
     began = time.monotonic()
-    said = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json")
+    said = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json", fresh=True)
     assert said.code == 0, said
     assert time.monotonic() - began < 5
     run = said.json()["run"]
