@@ -77,7 +77,9 @@ class Payloads:
         """The text behind a name; empty for no name."""
         if not ref:
             return ""
-        data = self._waiting.get(ref) or self._journal.payload(self._root, ref)
+        data = self._waiting.get(ref)
+        if data is None:
+            data = self._journal.payload(self._root, ref)
         if data is None:
             raise UserError(
                 f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead"

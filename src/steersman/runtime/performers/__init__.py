@@ -28,9 +28,9 @@ WHERE = {
     "freeze": "planning:freeze",
     "task_record": "task:record",
     "task_inspect": "inspection:inspect",
-    "task_restore": "task:restore",
-    "task_adopt": "task:adopt",
-    "task_base": "task:look_at_base",
+    "task_restore": "repair:restore",
+    "task_adopt": "repair:adopt",
+    "task_base": "base:look_at_base",
     "task_deliver": "delivery:deliver_exactly",
 }
 

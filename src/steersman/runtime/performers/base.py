@@ -1,0 +1,54 @@
+"""Where the branch is that a change goes to.
+
+**Invariant:** the branch is only looked at; a change that follows it is laid down like any other.
+"""
+
+import asyncio
+
+from steersman.contracts.task.facts import BaseFacts
+from steersman.errors import SteersmanError
+from steersman.judges.text import one_line
+from steersman.runtime.call import Call
+from steersman.runtime.performers.desk import Desk, lay_change
+
+
+async def look_at_base(call: Call) -> BaseFacts:
+    """Whether the branch has moved, and the change on top of where it is now."""
+    return await asyncio.to_thread(_base, call)
+
+
+def _base(call: Call) -> BaseFacts:
+    if call.given("form") != "merge" or call.given("delivered") == "yes":
+        return BaseFacts()
+    workspace = call.world.workspace(call.config)
+    label = f"rebased-{call.effect.split(':')[1]}"
+    try:
+        found = workspace.rebased(
+            call.run, call.given("commit"), call.given("base"), call.given("target"), label
+        )
+    except SteersmanError as error:
+        return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+    if not found.moved:
+        return BaseFacts()
+    if found.change is None:
+        told = "\n".join(one_line(name) for name in found.conflicts)
+        return BaseFacts(
+            moved=True,
+            conflicts=len(found.conflicts),
+            base=found.base,
+            base_tree=found.base_tree,
+            told_ref=call.payloads.put(told),
+        )
+    desk = Desk(call)
+    lay_change(desk, found.change, found.base_tree)
+    return BaseFacts(
+        moved=True,
+        base=found.base,
+        base_tree=found.base_tree,
+        commit=found.change.commit,
+        tree=found.change.tree,
+        patch_ref=call.payloads.put(found.change.patch),
+        written=desk.written,
+        refs=desk.refs,
+        told_ref=call.payloads.put("\n".join(desk.told)),
+    )

@@ -1,0 +1,49 @@
+"""Files of a task that are not what was recorded: put back, or, for the plan, taken over.
+
+**Invariant:** what is put back are the recorded bytes; what is taken over was read strictly and is what a person was told.
+"""
+
+import msgspec
+
+from steersman.contracts.task.documents import Plan, PlanFiles
+from steersman.contracts.task.facts import RecordFacts
+from steersman.contracts.task.words import COPIES, FILES, PLAN
+from steersman.judges.task.inspection import damage, told
+from steersman.runtime.call import Call
+from steersman.runtime.looking import digest_of, look
+from steersman.runtime.performers.desk import Desk, copied, off_the_loop
+from steersman.runtime.performers.task import lay_scope
+
+
+@off_the_loop
+def restore(call: Call) -> RecordFacts:
+    """Every recorded document with its recorded bytes; copies come from the recorded tree."""
+    recorded, refs = call.given("artifacts"), call.given("documents")
+    for name, ref in refs.items():
+        call.world.artifacts.write(call.run, name, call.payloads.get(ref).encode(), durable=True)
+    if COPIES in recorded:
+        workspace = call.world.workspace(call.config)
+        copied(call, workspace.change(call.given("commit"), call.given("base")))
+    return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.given("told"))
+
+
+@off_the_loop
+def adopt(call: Call) -> RecordFacts:
+    """The plan as a person has left it on disk and was told about: read strictly, and laid down as it is read."""
+    desk, recorded = Desk(call), call.given("artifacts")
+    found = look(call.world.artifacts, call.run, [name for name in (PLAN, FILES) if name in recorded])
+    seen = {name: digest_of(one) for name, one in found.items()}
+    wrong = [damage(name, one, recorded[name], mine=True, task_id=call.run) for name, one in found.items()]
+    unfit = [d for d in wrong if d is not None and not d.adoptable]
+    if unfit:
+        raise ValueError(told(unfit))
+    if any(call.given("seen").get(name) != digest for name, digest in seen.items()):
+        raise ValueError("the plan on disk was changed again since you were asked about it: look at it again")
+    plan = msgspec.json.decode(found[PLAN].data, type=Plan)
+    desk.lay_down(PLAN, plan)
+    if seen.get(FILES) == recorded.get(FILES):
+        lay_scope(desk, plan)
+    else:
+        files = msgspec.json.decode(found[FILES].data, type=PlanFiles)
+        desk.lay_down(FILES, msgspec.structs.replace(files, inferred=False))
+    return desk.facts()
