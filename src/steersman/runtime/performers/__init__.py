@@ -30,7 +30,7 @@ WHERE = {
     "task_inspect": "inspection:inspect",
     "task_restore": "repair:restore",
     "task_adopt": "repair:adopt",
-    "task_base": "base:look_at_base",
+    "task_base": "mooring:look_at_base",
     "task_deliver": "delivery:deliver_exactly",
 }
 
