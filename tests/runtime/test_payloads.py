@@ -1,5 +1,7 @@
 """Outside texts by name: hidden, stored once, there for whoever commits next."""
 
+import threading
+
 from steersman.runtime.live import Payloads
 from steersman.testing.memory import MemoryJournal
 
@@ -42,3 +44,24 @@ def test_letters_that_stand_for_others():
     kept = payloads()
     assert kept.put("\ud800") == kept.put("\\ud800")
     assert kept.get(kept.put("\ud800")) == "\\ud800"
+
+
+def test_an_empty_text_is_a_text():
+    """A file with nothing in it is kept like any other, and is there before its commit."""
+    kept = payloads()
+    ref = kept.put_hidden("")
+    assert kept.get(ref) == ""
+    assert kept.take() == ((ref, b""),)
+
+
+def test_what_is_put_while_a_commit_is_made_is_carried_by_the_next():
+    """Effects put texts beside the loop: none is lost, whenever a commit takes what is there."""
+    kept = payloads()
+    texts = [f"text {n}" for n in range(3_000)]
+    effect = threading.Thread(target=lambda: [kept.put_hidden(text) for text in texts])
+    effect.start()
+    taken = []
+    while effect.is_alive():
+        taken += kept.take()
+    taken += kept.take()
+    assert sorted(data.decode() for _, data in taken) == sorted(texts)

@@ -87,8 +87,10 @@ class Payloads:
         return data.decode("utf-8", "replace")
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
-        """What the next commit has to carry."""
-        waiting, self._waiting = tuple(self._waiting.items()), {}
+        """What the next commit has to carry; what an effect puts beside the loop meanwhile is left for the one after."""
+        waiting = tuple(self._waiting.items())
+        for ref, _ in waiting:
+            del self._waiting[ref]
         return waiting
 
     def give_back(self, payloads: Iterable[tuple[str, bytes]]) -> None:
