@@ -53,9 +53,9 @@ def _entries_until(project: Project, run: str, kind: str, seconds: float = 30.0)
 def _agents_until(project: Project, *numbers: int) -> list[int]:
     """The same when there are so many, or after ten seconds; one that is being started is two for a moment."""
     deadline = time.monotonic() + 10
-    while len(_agents(project)) not in numbers and time.monotonic() < deadline:
+    while len(found := _agents(project)) not in numbers and time.monotonic() < deadline:
         time.sleep(0.05)
-    return _agents(project)
+    return found
 
 
 def _agents(project: Project) -> list[int]:
