@@ -28,12 +28,15 @@ class _Parts(NamedTuple):
 
     nodes: dict[str, Node]
     edges: dict[str, Edge]
+    linked: bool  # else nobody asks for edges, and there are none
 
     def node(self, node: Node) -> str:
         self.nodes[node.node_id] = node
         return node.node_id
 
     def edge(self, start: str, end: str, kind: EdgeType, condition: str = "", label: str = "") -> None:
+        if not self.linked:
+            return
         condition = clip(condition, 400)
         name = f"e_{digest_of([start, end, kind, condition, label])[:16]}"
         self.edges[name] = Edge(
@@ -68,7 +71,7 @@ def asked_of(inputs: Inputs) -> tuple[AskedQuestion, ...]:
 
 
 def _asked(undecided: Desk) -> tuple[AskedQuestion, ...]:
-    return raised(undecided.inputs, undecided.found, _assembled(undecided).nodes.values())
+    return raised(undecided.inputs, undecided.found, _assembled(undecided, linked=False).nodes.values())
 
 
 def chosen_by(inputs: Inputs, settled: Settled) -> Choices:
@@ -76,8 +79,8 @@ def chosen_by(inputs: Inputs, settled: Settled) -> Choices:
     return choices(asked_of(inputs), settled)
 
 
-def _assembled(d: Desk) -> _Parts:
-    parts = _Parts({}, {})
+def _assembled(d: Desk, *, linked: bool = True) -> _Parts:
+    parts = _Parts({}, {}, linked)
     exits: dict[tuple[str, Phase], tuple[str, ...]] = {}
     for place, gates in zip(d.found, _gates(d), strict=True):
         parts.node(make.phase_node(d, place))
