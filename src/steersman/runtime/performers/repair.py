@@ -8,7 +8,7 @@ import msgspec
 from steersman.contracts.task.documents import Plan, PlanFiles
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES, FILES, PLAN
-from steersman.judges.task.inspection import damage, told
+from steersman.judges.task.inspection import damage
 from steersman.runtime.call import Call
 from steersman.runtime.looking import digest_of, look
 from steersman.runtime.performers.desk import Desk, copied, off_the_loop
@@ -36,7 +36,7 @@ def adopt(call: Call) -> RecordFacts:
     wrong = [damage(name, one, recorded[name], mine=True, task_id=call.run) for name, one in found.items()]
     unfit = [d for d in wrong if d is not None and not d.adoptable]
     if unfit:
-        raise ValueError(told(unfit))
+        raise ValueError("; ".join(f"{d.name} {d.problem}" for d in unfit))
     if any(call.given("seen").get(name) != digest for name, digest in seen.items()):
         raise ValueError("the plan on disk was changed again since you were asked about it: look at it again")
     plan = msgspec.json.decode(found[PLAN].data, type=Plan)
