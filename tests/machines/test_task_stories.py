@@ -199,12 +199,18 @@ def test_reviewers_are_asked_until_all_have_answered(phase, job, kept):
 
 @pytest.mark.parametrize(("phase", "job"), [("plan_review", "review_plan"), ("review", "review_code")])
 def test_the_first_reviewer_may_break_down(phase, job):
-    """The others are waited for; then a person is asked, and what broke is named."""
+    """The others are waited for and kept; then a person is asked, what broke is named, and it alone is asked again."""
     shift = Shift(**TWO).until(phase)
     shift.finish(job, broke(detail_ref="", problems_ref="p-problems"))
     assert (shift.state, shift.context.detail_ref) == (phase, "p-problems")
     shift.on(job)
-    assert shift.where == (phase, "broken")
+    assert (shift.where, shift.context.failures) == ((phase, "broken"), {})
+    assert shift.item("again").input["shown"]["detail"] == "p-problems"
+    shift.on("again")
+    assert [i.input["role"] for i in shift.snapshot.items.values()] == ["one"]
+    shift.on(job)
+    assert shift.where == (phase, "record")
+    assert shift.item("record").input["opinions"] == {"one": "p-one", "two": "p-two"}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def commented(c: Context, e: AgentFacts) -> tuple[Op, ...]:
 def _one_of_many(c: Context, field: str, e: AgentFacts) -> tuple[Op, ...]:
     """An answer is kept under its role; one that never came, or never fit, is counted."""
     if e.error or e.reply is None:
-        return (("put", "failures", field, c.failures.get(field, 0) + 1), *failed(c, e))
+        return (("put", "failures", field, c.failures.get(field, 0) + 1), _broke(c, e))
     role = str(e.reply["role"])
     kept = (("put", field, role, e.reply), ("put", "providers", role, e.provider))
     return (*kept, *_session(role, e))
@@ -384,8 +384,15 @@ def revert_refused(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
     return (*_afresh(), ("set", "detail_ref", c.revert.get("detail", "")))
 
 
-def failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
-    return (("set", "detail_ref", e.detail_ref or e.problems_ref),)
+def failed(c: Context, e: AgentFacts) -> tuple[Op, ...]:
+    """What broke is told; whoever was asked together with it and has answered is not asked again."""
+    fits = not e.error and e.reply is not None
+    kept = (op for field in c.failures for op in _one_of_many(c, field, e)) if fits else ()
+    return (*kept, ("set", "failures", {}), _broke(c, e))
+
+
+def _broke(c: Context, e: AgentFacts) -> Op:
+    return ("set", "detail_ref", e.detail_ref or e.problems_ref or c.detail_ref)
 
 
 def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
