@@ -230,3 +230,8 @@ def test_the_definition_is_plain_data():
 def test_a_state_may_be_resting_and_initial():
     """A machine may begin at rest."""
     assert Two.pier.flags == {"resting", "initial"}
+
+
+def test_a_machine_is_told_by_its_name_and_digest():
+    """Wherever one is shown among other values it is one short line."""
+    assert repr(FERRY) == f"<Machine ferry {FERRY.digest}>"
