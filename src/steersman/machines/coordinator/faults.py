@@ -43,7 +43,7 @@ def faults(graph: ExecutionGraph, inputs: Inputs) -> Faults:
 
 def _cycles(graph: ExecutionGraph) -> Iterator[Problem]:
     paths = circles(tuple(node.node_id for node in graph.nodes), graph.edges)
-    by_id = {node.node_id: node for node in graph.nodes}
+    by_id = {node.node_id: node for node in graph.nodes} if paths else {}
     for path in paths:
         told = " → ".join(_named(by_id[name]) for name in path)
         yield Problem(

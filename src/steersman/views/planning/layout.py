@@ -3,6 +3,8 @@
 **Invariant:** whole numbers, and nothing but the graph decides them; a graph with a circle is laid out all the same.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from steersman.contracts.planning.graph import ExecutionGraph
@@ -42,12 +44,10 @@ def layout(graph: ExecutionGraph) -> Layout:
     """The spot of every node."""
     rank = ranks(graph)
     lanes = [(f"{lane.agent_id} ({lane.role})", lane.node_refs) for lane in graph.swimlanes]
-    held = {ref for _, refs in lanes for ref in refs}
-    loose = tuple(node.node_id for node in graph.nodes if node.node_id not in held)
     bands: list[Band] = []
     spots: dict[str, Spot] = {}
     x = MARGIN
-    for name, refs in (*lanes, *((("no lane", loose),) if loose else ())):
+    for name, refs in _with_loose(lanes, graph, spots):
         columns: dict[int, int] = {}
         for ref in refs:
             column = columns.get(rank[ref], 0)
@@ -60,6 +60,16 @@ def layout(graph: ExecutionGraph) -> Layout:
         x += width + GAP_X
     rows = max(rank.values(), default=0) + 1
     return Layout(x, 2 * MARGIN + HEAD + rows * (HEIGHT + GAP_Y), tuple(bands), spots)
+
+
+def _with_loose(
+    lanes: list[tuple[str, tuple[str, ...]]], graph: ExecutionGraph, placed: dict[str, Spot]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The lanes, and when they are placed what is in none of them."""
+    yield from lanes
+    loose = tuple(node.node_id for node in graph.nodes if node.node_id not in placed)
+    if loose:
+        yield "no lane", loose
 
 
 def ranks(graph: ExecutionGraph) -> dict[str, int]:
