@@ -193,7 +193,7 @@ CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: 
 SAYS_UNCLEAR = Guard("says_unclear", "the coder says that essential parts of the plan are missing", lambda c, _: c.coder_status == "plan_unclear")
 SAYS_MISMATCH = Guard("says_mismatch", "the coder says that the plan lacks files", lambda c, _: c.coder_status == "scope_mismatch")
 LEAVES_PLAN = Guard("leaves_plan", "changed files are outside plan.files.json", lambda _, e: e.outside > 0)
-EMPTY = Guard("empty", "there is no change", lambda _, e: e.copies == 0 or e.patch == 0)
+EMPTY = Guard("empty", "there is no change", lambda c, e: e.copies == 0 or e.patch == 0 or c.tree == c.base_tree)
 BUILT = Guard("built", "diff.patch exists and the changed files are in code/files", lambda c, e: e.copies > 0 and e.patch > 0 and e.outside == 0 and e.tree == c.tree)
 FLAWED = Guard("flawed", "code-review.json: plan_flawed", lambda _, e: e.decision == "plan_flawed")
 PASSES = Guard("passes", "code-review.json: no blocking issue, about this very tree", lambda c, e: e.ok and e.decision == "passes" and e.tree == c.tree)
