@@ -5,6 +5,7 @@ So would the imports of every command, which a slipway has made already; STEERSM
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from voyage import Project
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}"
+
+# A shell's background job starts with Ctrl-C ignored, and so would all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LAUNCHER = Launcher()
 if not os.environ.get("STEERSMAN_TEST_STARTS"):
