@@ -12,7 +12,10 @@
     ├── MemoryUnavailable    what was learnt before cannot be read or kept
     │   └── NoMemory         nothing has been kept here yet
     ├── WorkspaceError       git or the working tree said no
-    │   └── UnrecordableError  a tree holds what no commit can: whoever works in it can mend it
+    │   ├── UnrecordableError  a tree holds what no commit can: whoever works in it can mend it
+    │   ├── ConflictError    two have changed the same lines: a person has to settle it
+    │   ├── NotThereError    a branch does not have the change
+    │   └── UndoneError      somebody else has taken the change back already
     └── UserError            the person can mend it: a wrong name, a broken configuration
 
 A refusal is not an error: `step` answers it and it is journaled.
@@ -102,6 +105,22 @@ class WorkspaceError(SteersmanError):
 
 class UnrecordableError(WorkspaceError):
     """A working tree holds what cannot be recorded exactly; the message names it and the fix."""
+
+
+class ConflictError(WorkspaceError):
+    """Two have changed the same lines; the message names the files."""
+
+
+class NotThereError(WorkspaceError):
+    """A branch does not have the change; the message says which one has."""
+
+
+class UndoneError(WorkspaceError):
+    """Somebody else has taken the change back; `commit` is where."""
+
+    def __init__(self, said: str, commit: str = "") -> None:
+        super().__init__(said)
+        self.commit = commit
 
 
 class UserError(SteersmanError):

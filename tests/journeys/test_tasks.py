@@ -181,32 +181,6 @@ def test_another_machine_has_its_own_words(project: Project):
     assert project.call("runs", "--json").json()[0]["outcome"] == "approved", said
 
 
-def test_a_late_revert(project: Project):
-    """After done the decision is reopened, and the change taken back by a commit of its own; twice is refused."""
-    hand_out(project, crew(), "merge")
-    before = project.git("rev-parse", "HEAD^{tree}")
-    assert project.call("tasks", "new", "Fix add").code == 3
-    run = project.only()
-    assert project.call("tasks", "accept", run).code == 0
-    assert project.git("show", "main:calc.py") == RIGHT
-    assert project.call("tasks", "revert", run, "--reason", "breaks").code == 0
-    assert paper(project, run, "revert/record.json")["status"] == "reverted"
-    assert project.git("rev-parse", "main^{tree}") == before
-    assert project.call("revert", run).code == 4
-    assert phases(project, run)[-4:] == ["done", "accept", "revert", "done"]
-
-
-def test_a_revert_that_conflicts_says_why(project: Project):
-    """What was never merged cannot be taken back: the decision is asked for again, with the words of git's side."""
-    run = begun(project)
-    assert project.call("tasks", "accept", run).code == 0
-    said = typed(project, "/revert it breaks", "/quit")
-    assert f"run {run} is not in main" in said.out, said
-    assert now(project) == ("accept", "decide")
-    assert project.call("tasks", "accept", run).code == 0  # it stays accepted, and is not handed over twice
-    assert phases(project, run)[-5:] == ["done", "accept", "revert", "accept", "done"]
-
-
 # ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from crew import RUN, Tape
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import Meta, overridden
 from steersman.kernel.snapshot import Snapshot
@@ -152,8 +152,10 @@ def well(c: Context, phase: str, job: str, given: dict[str, Any]) -> Any:
             return suites(c.tree)
         case "look_at_base":
             return BaseFacts()
-        case "deliver" | "take_back":
+        case "deliver":
             return DeliveryFacts(done=True, ref="refs/heads/main", commit="c-delivered")
+        case "take_back":
+            return RevertFacts(status="reverted", commit="c-undone")
         case "record":
             return wrote(phase)
         case "restore" | "adopt":

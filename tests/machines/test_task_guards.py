@@ -18,7 +18,7 @@ from shift import (
 )
 
 from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
 from steersman.kernel.machine import guards
 from steersman.kernel.step import name_facts
@@ -114,6 +114,7 @@ YES = {
     "says_adopt":     ({}, answer("adopt"), [(E_, "choice", "restore")]),
     "done_well":      ({}, DeliveryFacts(done=True), [(E_, "done", False)]),
     "handed_before":  ({**DECIDED, "delivered": "yes", "delivered_tree": "t1"}, looked(context(**DECIDED), "accept"), [(C, "delivered", "reverted"), (C, "delivered_tree", "t0"), (C, "decision", "none"), (E_, "decision", "changes_requested")]),
+    "taken_back":     ({}, RevertFacts(status="reverted"), [(E_, "status", s) for s in ("conflicted", "not_merged", "blocked")]),
     "revert_done":    ({}, InspectFacts(status="reverted"), [(E_, "status", "conflicted"), (E_, "status", "")]),
     "was_delivered":  ({"delivered": "yes"}, None, [(C, "delivered", "no"), (C, "delivered", "reverted")]),
     "seen_by_person": ({"evidence": "accepted"}, None, [(C, "evidence", "touched")]),
@@ -292,8 +293,8 @@ CASES = [  # job, phase, what the task knows, what is changed in facts that are 
     ("inspect_decision", "accept", {"decision": "revert_requested"}, {}, "decided_revert_requested", "revert_requested"),
     ("deliver", "accept", {}, {}, "done_well", "accepted"),
     ("deliver", "accept", {}, {"done": False}, "otherwise", "delivery_failed"),
-    ("take_back", "revert", {}, {}, "done_well", "change_reverted"),
-    ("take_back", "revert", {}, {"done": False}, "otherwise", "revert_conflicted"),
+    ("take_back", "revert", {}, {}, "taken_back", "change_reverted"),
+    ("take_back", "revert", {}, {"status": "not_merged"}, "otherwise", "revert_conflicted"),
     ("inspect_revert", "revert", {}, {}, "revert_done", "revert_recorded"),
     ("inspect_revert", "revert", {}, {"damaged": 1}, "damage_found", "documents_damaged"),
     ("inspect_revert", "revert", {}, {"status": "conflicted"}, "otherwise", "revert_refused"),

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
 from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, RecordFacts
+from steersman.contracts.task.facts import BaseFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import outcome, status
 from steersman.kernel.step import Refused
@@ -580,14 +580,15 @@ def test_what_was_delivered_is_taken_back():
     assert isinstance(shift.tell("redo_accept").refused, Refused)
 
 
-def test_what_cannot_be_taken_back_is_decided_again():
+@pytest.mark.parametrize("status", ["conflicted", "not_merged", "blocked"])
+def test_what_cannot_be_taken_back_is_decided_again(status):
     """The record says why; nothing was changed, and the person decides otherwise."""
     shift = delivered()
     shift.tell("redo_accept")
     shift.on("decide", choice="revert").until("revert", "work")
-    shift.finish("take_back", DeliveryFacts(detail_ref="p-conflict"))
-    assert shift.item("record").input["revert"] == {"status": "conflicted", "detail": "p-conflict"}
-    shift.on("record").on("inspect_revert", status="conflicted")
+    shift.finish("take_back", RevertFacts(status=status, detail_ref="p-why"))
+    assert shift.item("record").input["revert"] == {"status": status, "detail": "p-why"}
+    shift.on("record").on("inspect_revert", status=status)
     assert (shift.where, shift.context.delivered) == (("accept", "decide"), "yes")
     shift.until("done")
     assert (shift.events[-1], shift.context.outcome) == ("accepted_again", "accepted")

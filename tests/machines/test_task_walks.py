@@ -36,7 +36,7 @@ CHANGED = {  # how facts that are well may be otherwise, by the job
     "crew": ({"success": False}, {"tree": "t2"}),
     "run_suites": ({"flaky": 1}, {"tree": "t0"}, {"error": "workspace"}),
     "deliver": ({"done": False},),
-    "take_back": ({"done": False},),
+    "take_back": ({"status": "conflicted"},),
     "inspect_plan": ({"blocking": 1}, {"files": 0}, {"damaged": 1, "adoptable": 1}),
     "inspect_plan_review": ({"ok": False}, {"blocked": True}),
     "inspect_code": ({"outside": 1}, {"copies": 0}, {"tree": "t0"}),

@@ -51,6 +51,8 @@ class Checkouts:
         """Moves the branch and the files in `place` from `old` to `new`."""
         found = located(place)
         own, name = hull(found, self._git.folder), ref.removeprefix("refs/heads/")
+        # A file that was written anew with the same bytes is not changed; git takes it for that until told.
+        self._call(own, found, "update-index", "-q", "--refresh", "--ignore-submodules")
         if not self._stands_at(own, found, new):  # else we were stopped halfway, and go on
             self._check(own, found, name, old, new)
             answer = self._call(own, found, "read-tree", "-m", "-u", old, new)

@@ -7,19 +7,17 @@ from steersman.adapters.git_cli import EMAIL
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_repository import Git
 from steersman.contracts.workspace import Delivery
-from steersman.errors import WorkspaceError
+from steersman.errors import ConflictError, NotThereError, UndoneError, WorkspaceError
 
 TRAILER = "Steersman-Reverts"
+NAMED = 5  # branches that are named
 
 
 def revert(git: Git, courier: Courier, run: str, commit: str, target: str, message: str) -> Delivery:
     """Undoes `commit` on the branch `target`; once done, asking again gives the same answer."""
     made, ref, tip = git.commit_of(commit), f"refs/heads/{target}", courier.tip(target)
     if not git.contains(tip, made):
-        raise WorkspaceError(
-            f"run {run} is not in {target}: it was not merged there, or as other commits (squashed, rebased); find those "
-            f"with `git log --grep 'Steersman-Run: {run}' {target}` and use `git revert`"
-        )
+        raise NotThereError(_elsewhere(git, run, made, target))
     new = _earlier(git, tip, made)
     if new is None:
         new = git.commit(_undone(git, courier, run, made, target, tip), (tip,), _signed(message, made))
@@ -27,11 +25,27 @@ def revert(git: Git, courier: Courier, run: str, commit: str, target: str, messa
     return Delivery("revert", ref, new, git.tree_of(new))
 
 
-def _earlier(git: Git, tip: str, made: str) -> str | None:
-    """The commit of ours that has undone it already."""
-    wanted = ("--extended-regexp", f"--grep=^{TRAILER}: {made}$", f"--committer=<{EMAIL}>")
-    found = git.line("rev-list", "--first-parent", "--max-count=1", *wanted, tip, f"^{made}")
-    return found or None
+def _elsewhere(git: Git, run: str, made: str, target: str) -> str:
+    """Where a change is that a branch does not have."""
+    found = git.line("for-each-ref", "--format=%(refname:short)", f"--contains={made}", "refs/heads").split()
+    kept = f"the branch {found[0]} has" if len(found) == 1 else f"{', '.join(found[:NAMED])} have"
+    drop = f"; drop it with `git branch -D steersman/{run}`" if f"steersman/{run}" in found else ""
+    where = f"{kept} it{drop}" if found else "no branch here has it"
+    return (
+        f"run {run} is not in {target}: there is nothing to take back from {target}, and {where}. If it came there as "
+        f"other commits (squashed, rebased), find those with `git log --grep 'Steersman-Run: {run}' {target}` and use "
+        "`git revert`"
+    )
+
+
+def _earlier(git: Git, tip: str, commit: str) -> str | None:
+    """The commit that has undone it already, ours or one of git's own, unless that was undone in its turn."""
+    ours = (f"--grep=^{TRAILER}: {commit}$", f"--committer=<{EMAIL}>")
+    for wanted in (ours, (f"--grep=^This reverts commit {commit}[.,]",)):
+        found = git.line("rev-list", "--extended-regexp", "--max-count=1", *wanted, tip, f"^{commit}")
+        if found and _earlier(git, tip, found) is None:
+            return found
+    return None
 
 
 def _undone(git: Git, courier: Courier, run: str, made: str, target: str, tip: str) -> str:
@@ -40,17 +54,29 @@ def _undone(git: Git, courier: Courier, run: str, made: str, target: str, tip: s
     if before is None:
         raise WorkspaceError(f"run {run} began the history of {target}: there is nothing to go back to")
     tree, names, said = courier.merged_trees(made, tip, before)
-    if tree is None:
-        where = f"later commits have changed the same lines of {', '.join(names)}" if names else said
-        raise WorkspaceError(
-            f"run {run} cannot be taken back from {target}: {where}; nothing was changed. Undo it by hand: "
-            f"`git revert {'-m 1 ' if git.resolve(f'{made}^2') else ''}{made[:12]}`"
+    if tree is None and names:
+        raise ConflictError(
+            f"run {run} cannot be taken back from {target}: later commits have changed the same lines of "
+            f"{', '.join(names)}; nothing was changed. Undo it by hand with "
+            f"`git revert {'-m 1 ' if git.resolve(f'{made}^2') else ''}{made[:12]}`, then ask again"
         )
+    if tree is None:
+        raise WorkspaceError(f"run {run} cannot be taken back from {target}: {said}; nothing was changed")
     if tree == git.tree_of(tip):
-        raise WorkspaceError(
-            f"run {run} is undone in {target} already: taking it back changes nothing there; see `git log {target}`"
+        by = _last_touched(git, before, made, tip)
+        raise UndoneError(
+            f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
+            f"see `git log {target}`",
+            by,
         )
     return tree
+
+
+def _last_touched(git: Git, before: str, made: str, tip: str) -> str:
+    """The commit that left the files of a change as they are now."""
+    names = git.read("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, made).split(b"\0")[:-1]
+    feed = b"--\n" + b"".join(name + b"\n" for name in names)
+    return git.read("rev-list", "--max-count=1", tip, f"^{made}", "--stdin", feed=feed).decode().strip()
 
 
 def _signed(message: str, made: str) -> str:

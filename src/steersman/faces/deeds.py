@@ -244,7 +244,10 @@ class Deeds:
         gate = self.gate("decide")
         if gate is None:
             s = self.snapshot
-            if s.state != "done" or fields(s.context)["delivered"] != "yes":
+            c = fields(s.context)
+            if s.state == "done" and c["reverted_commit"]:
+                raise self.not_now(f"it was taken back already, by commit {c['reverted_commit'][:12]}")
+            if s.state != "done" or c["delivered"] != "yes":
                 raise self.not_now("there is nothing to take back")
             code = self._reopened(reason)
             if code is not None:

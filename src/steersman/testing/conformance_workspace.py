@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from steersman.contracts.workspace import Base, Change, Checkout
-from steersman.errors import WorkspaceError
+from steersman.errors import ConflictError, NotThereError, UndoneError, WorkspaceError
 from steersman.ports.workspace import Workspace
 
 RUN = "260101-abcdef"
@@ -328,7 +328,7 @@ class WorkspaceConformance:
         self.merged(workspace, workspace.base(None), "newer\n", "other-run")
         before = workspace.base(None)
         assert base.branch is not None
-        with pytest.raises(WorkspaceError, match=r"changed the same lines of README; nothing was changed"):
+        with pytest.raises(ConflictError, match=r"changed the same lines of README; nothing was changed"):
             workspace.revert(RUN, made, base.branch, "Undo")
         assert workspace.base(None) == before
 
@@ -337,12 +337,13 @@ class WorkspaceConformance:
         change = self.edit(workspace, base, "new\n")
         kept = workspace.deliver(RUN, change.commit, base.commit, "branch", None, "new")
         assert base.branch is not None
-        with pytest.raises(WorkspaceError, match=f"is not in {base.branch}"):
+        with pytest.raises(NotThereError, match=f"is not in {base.branch}"):
             workspace.revert(RUN, kept.commit, base.branch, "Undo")
         made = self.merged(workspace, base, "new\n")
-        self.merged(workspace, workspace.base(None), "hello\n", "other-run")
-        with pytest.raises(WorkspaceError, match=r"is undone in .* already"):
+        theirs = self.merged(workspace, workspace.base(None), "hello\n", "other-run")
+        with pytest.raises(UndoneError, match=r"is undone in .* already") as undone:
             workspace.revert(RUN, made, base.branch, "Undo")
+        assert undone.value.commit == theirs
         with pytest.raises(WorkspaceError, match="no branch"):
             workspace.revert(RUN, made, "no-such-branch", "Undo")
 

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text, Touched
-from steersman.errors import WorkspaceError
+from steersman.errors import ConflictError, NotThereError, UndoneError, WorkspaceError
 from steersman.kernel.canonical import digest_of
 
 Files = dict[str, str]
@@ -190,24 +190,26 @@ class FakeWorkspace:
         tip, mark = self._there(target), f"reverts {commit}"
         history = list(self._history(tip))
         if commit not in history:
-            raise WorkspaceError(f"run {run} is not in {target}: merge it there first")
+            raise NotThereError(f"run {run} is not in {target}: merge it there first")
         if any(self._read(c)["message"].endswith(mark) for c in history):
             return tip
         had, has = self._files(self._read(commit)["parents"][0]), self._files(commit)
-        now = self._files(tip)
-        changed = {n for n in had.keys() | has.keys() if had.get(n) != has.get(n)}
+        now, changed = self._files(tip), self._touched(commit)
         if all(now.get(n) == had.get(n) for n in changed):
-            raise WorkspaceError(
-                f"run {run} is undone in {target} already: taking it back changes nothing there"
+            by = next(c for c in history if self._touched(c) & changed)
+            raise UndoneError(
+                f"run {run} is undone in {target} already: taking it back changes nothing there", by
             )
         clash = sorted(n for n in changed if now.get(n) != has.get(n))
         if clash:
             where = f"later commits have changed the same lines of {', '.join(clash)}"
-            raise WorkspaceError(
-                f"run {run} cannot be taken back from {target}: {where}; nothing was changed"
-            )
+            raise ConflictError(f"run {run} cannot be taken back from {target}: {where}; nothing was changed")
         kept = {n: text for n, text in now.items() if n not in changed}
         return self._commit({**kept, **{n: had[n] for n in changed if n in had}}, (tip,), f"{message}{mark}")
+
+    def _touched(self, commit: str) -> set[str]:
+        old, new = self._files(self._read(commit)["parents"][0]), self._files(commit)
+        return {n for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
 
     def _merge(self, run: str, made: str, base: str, target: str, exact: bool) -> Delivery:
         tip = self._there(target)

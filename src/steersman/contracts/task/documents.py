@@ -261,11 +261,12 @@ class Decision(Document, frozen=True, kw_only=True):
 
 
 class RevertRecord(Document, frozen=True, kw_only=True):
-    """`revert/record.json`: what was taken back, and by which commit; or why it could not be."""
+    """`revert/record.json`: what was taken back, and by which commit; or why it could not be: later commits changed the
+    same lines, the branch never had it, or something stood in the way."""
 
     schema_version: Literal["1.0.0"] = "1.0.0"
     task_id: Line
-    status: Literal["reverted", "nothing_delivered", "conflicted"]
+    status: Literal["reverted", "nothing_delivered", "conflicted", "not_merged", "blocked"]
     reason: Annotated[str, Meta(max_length=4000)] = ""
     reverted_by: Line
     branch: Annotated[str, Meta(max_length=400)] = ""

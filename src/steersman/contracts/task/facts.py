@@ -1,5 +1,7 @@
 """What the effects of a task bring back: counts, digests and names of payloads."""
 
+from typing import Literal
+
 import msgspec
 
 
@@ -48,3 +50,11 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     written: dict[str, str] = {}
     refs: dict[str, str] = {}
     told_ref: str = ""
+
+
+class RevertFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A delivered change taken back, or why not."""
+
+    status: Literal["reverted", "conflicted", "not_merged", "blocked"] = "blocked"
+    commit: str = ""  # by which it is undone
+    detail_ref: str = ""

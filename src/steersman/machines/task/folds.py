@@ -6,7 +6,7 @@
 from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
 from steersman.machines.task.context import Context, Words
@@ -368,13 +368,17 @@ def undelivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.detail_ref),)
 
 
-def reverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
-    return (("set", "reverted_commit", e.commit), ("set", "revert", {"status": "reverted", "detail": ""}))
-
-
-def unreverted(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
+def reverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
+    """`detail` is empty where the commit is steersman's own."""
     return (
-        ("set", "revert", {"status": "conflicted", "detail": e.detail_ref}),
+        ("set", "reverted_commit", e.commit),
+        ("set", "revert", {"status": e.status, "detail": e.detail_ref}),
+    )
+
+
+def unreverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
+    return (
+        ("set", "revert", {"status": e.status, "detail": e.detail_ref}),
         ("set", "detail_ref", e.detail_ref),
     )
 

@@ -4,7 +4,7 @@ What leads from one to another is in `table.py`. **Invariant:** a phase's work s
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.task import work
 
@@ -55,7 +55,7 @@ EVIDENCE = gate("evidence")
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "task_base")
 DECIDE = gate("decide")
 DELIVER = effect("deliver", DeliveryFacts, "task_deliver")
-TAKE_BACK = effect("take_back", DeliveryFacts, "revert")
+TAKE_BACK = effect("take_back", RevertFacts, "task_revert")
 
 RECORD = effect("record", RecordFacts, "task_record")
 RESTORE = effect("restore", RecordFacts, "task_restore")

@@ -11,7 +11,7 @@ may waive the guard of a direct successor, with a reason, where there is somethi
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
@@ -126,8 +126,8 @@ class E(Events):
     needs_review = event("The decision is: to be reviewed again.", X, InspectFacts)
     upstream_problem = event("The decision is: the plan is the problem.", X, InspectFacts)
     revert_requested = event("The decision is: take it back.", X, InspectFacts)
-    change_reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
-    revert_conflicted = event("The change could not be taken back; nothing was changed.", X, DeliveryFacts)
+    change_reverted = event("The change is undone by a commit of its own.", X, RevertFacts)
+    revert_conflicted = event("The change could not be taken back; nothing was changed.", X, RevertFacts)
     revert_recorded = event("What was taken back is on disk.", X, InspectFacts)
     revert_refused = event("Why it could not be taken back is on disk.", X, InspectFacts)
     documents_recorded = event("The phase's documents are laid down.", X, RecordFacts)
@@ -209,6 +209,7 @@ SAYS_NEXT = Guard("says_next", "the person says next", lambda _, e: e.choice == 
 SAYS_ADOPT = Guard("says_adopt", "the person wants what is on disk", lambda _, e: e.choice == "adopt")
 DONE = Guard("done_well", "the change is where it should be", lambda _, e: e.done)
 HANDED_BEFORE = Guard("handed_before", "this very change was handed over before", lambda c, e: c.delivered == "yes" and c.delivered_tree == c.tree and c.decision == "accepted" == e.decision)
+TAKEN_BACK = Guard("taken_back", "the branch does not have the change any more", lambda _, e: e.status == "reverted")
 REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
 WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
 SEEN_BY_PERSON = Guard("seen_by_person", "a person has accepted earlier results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
@@ -321,7 +322,7 @@ TABLE = table(
     row(S.accept,      E.revert_requested,          otherwise,       S.revert,       None,        "revert requested: nothing was delivered",         "§3.11", sets={"step": "record", "decision": "none"}),
     # revert
     row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted"}),
-    row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it conflicts",                       EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
+    row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it could not be",                    EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
     row(S.revert,      E.revert_recorded,           otherwise,       S.done,         None,        "reverted",                                        "§3.12", sets={"outcome": "reverted"}),
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
     # in every phase
@@ -382,7 +383,7 @@ NAMES = (
     naming(DECIDE, (otherwise, E.decision_given)),
     naming(INSPECT_DECISION, *LOOKED, (HANDED_BEFORE, E.accepted_again), (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
     naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
-    naming(TAKE_BACK, (DONE, E.change_reverted), (otherwise, E.revert_conflicted)),
+    naming(TAKE_BACK, (TAKEN_BACK, E.change_reverted), (otherwise, E.revert_conflicted)),
     naming(INSPECT_REVERT, *LOOKED, (REVERT_DONE, E.revert_recorded), (otherwise, E.revert_refused)),
     naming(RECORD, (LAID_DOWN, E.documents_recorded), (otherwise, E.recording_failed)),
     naming(RESTORE, (LAID_DOWN, E.documents_recorded), (otherwise, E.repair_failed)),

@@ -31,6 +31,7 @@ WHERE = {
     "task_restore": "repair:restore",
     "task_adopt": "repair:adopt",
     "task_base": "mooring:look_at_base",
+    "task_revert": "mooring:take_back",
     "task_deliver": "delivery:deliver_exactly",
 }
 

@@ -49,7 +49,7 @@ async def revert(call: Call) -> DeliveryFacts:
         return DeliveryFacts(detail_ref=call.payloads.put(said))
     try:
         workspace = call.world.workspace(call.config)
-        done = await asyncio.to_thread(workspace.revert, call.run, commit, target, _undoing(call))
+        done = await asyncio.to_thread(workspace.revert, call.run, commit, target, undoing(call))
     except WorkspaceError as error:
         return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)
@@ -78,7 +78,8 @@ def message(call: Call) -> str:
     return f"{_title(call)}\n\n" + "\n".join(trailers) + "\n"
 
 
-def _undoing(call: Call) -> str:
+def undoing(call: Call) -> str:
+    """The message of the commit that takes a change back."""
     who = " ".join(printable(call.given("person") or "somebody").split())
     said = f"This takes back what run {call.run} delivered as {call.given('commit')}."
     return f'Revert "{_title(call)}"\n\n{said}\n\nSteersman-Run: {call.run}\nReverted-by: {who}\n'

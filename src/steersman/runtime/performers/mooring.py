@@ -1,14 +1,16 @@
-"""Where the branch is that a change goes to.
+"""Where the branch is that a change goes to, and how a change comes out of it again.
 
-**Invariant:** the branch is only looked at; a change that follows it is laid down like any other.
+**Invariant:** a branch that is looked at stays as it is; a change that follows it is laid down like any other.
 """
 
 import asyncio
+from typing import Literal
 
-from steersman.contracts.task.facts import BaseFacts
-from steersman.errors import SteersmanError
+from steersman.contracts.task.facts import BaseFacts, RevertFacts
+from steersman.errors import ConflictError, NotThereError, SteersmanError, UndoneError, WorkspaceError
 from steersman.judges.text import one_line
 from steersman.runtime.call import Call
+from steersman.runtime.performers.delivery import undoing
 from steersman.runtime.performers.desk import Desk, lay_change
 
 
@@ -52,3 +54,28 @@ def _base(call: Call) -> BaseFacts:
         refs=desk.refs,
         told_ref=call.payloads.put("\n".join(desk.told)),
     )
+
+
+async def take_back(call: Call) -> RevertFacts:
+    """What was delivered, undone on the branch it went to; or what is in the way, and of which kind."""
+    return await asyncio.to_thread(_taken_back, call)
+
+
+def _taken_back(call: Call) -> RevertFacts:
+    if not call.given("target"):
+        return _refused(call, "blocked", f"run {call.run} began on no branch: take its change back by hand")
+    given = (call.run, call.given("commit"), call.given("target"), undoing(call))
+    try:
+        return RevertFacts(status="reverted", commit=call.world.workspace(call.config).revert(*given).commit)
+    except UndoneError as error:
+        return RevertFacts(status="reverted", commit=error.commit, detail_ref=call.payloads.put(str(error)))
+    except ConflictError as error:
+        return _refused(call, "conflicted", str(error))
+    except NotThereError as error:
+        return _refused(call, "not_merged", str(error))
+    except WorkspaceError as error:
+        return _refused(call, "blocked", str(error))
+
+
+def _refused(call: Call, status: Literal["conflicted", "not_merged", "blocked"], why: str) -> RevertFacts:
+    return RevertFacts(status=status, detail_ref=call.payloads.put(why))

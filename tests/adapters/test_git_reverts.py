@@ -1,0 +1,111 @@
+"""Taking a change back in real repositories, where people have reverted, renamed and rewritten beside it."""
+
+import subprocess
+
+import pytest
+
+from steersman.adapters.git import GitWorkspace
+from steersman.errors import ConflictError, NotThereError, UndoneError
+
+RUN = "250101-abc123"
+
+
+def git(place, *args):
+    """git as a person uses it."""
+    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "commit.gpgSign=false")
+    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def save(place, text, message="x"):
+    (place / "README").write_text(text)
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", message)
+    return git(place, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """A person's repository with one commit on main."""
+    git(tmp_path, "init", "-q", "-b", "main", "repo")
+    save(tmp_path / "repo", "hello\n")
+    return tmp_path / "repo"
+
+
+@pytest.fixture
+def workspace(repo, tmp_path):
+    return GitWorkspace(repo, tmp_path / "state")
+
+
+@pytest.fixture
+def change(workspace, repo):
+    """A recorded change of README."""
+    base = git(repo, "rev-parse", "main")
+    tree = workspace.checkout(RUN, base, f"{RUN}:1:1").path
+    with open(f"{tree}/README", "w") as readme:
+        readme.write("new\n")
+    return workspace.capture(RUN, tree, base, "work")
+
+
+@pytest.fixture
+def made(workspace, change):
+    """The same, merged into main."""
+    return workspace.deliver(RUN, change.commit, "main", "merge", "main", "new").commit
+
+
+def test_a_file_written_anew_with_the_same_bytes_is_in_nobodys_way(workspace, repo, change):
+    """An editor that saves without a change, or a copy of the whole checkout, stops no delivery and no revert."""
+    (repo / "README").unlink()
+    (repo / "README").write_text("hello\n")
+    made = workspace.deliver(RUN, change.commit, "main", "merge", "main", "new").commit
+    (repo / "README").unlink()
+    (repo / "README").write_text("new\n")
+    workspace.revert(RUN, made, "main", "Undo")
+    assert (repo / "README").read_text() == "hello\n"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_persons_own_revert_counts(workspace, repo, made):
+    """Whatever it has left in the file, git's own words say which commit it undoes."""
+    save(repo, "later\n")
+    with pytest.raises(ConflictError, match=f"git revert {made[:12]}"):
+        workspace.revert(RUN, made, "main", "Undo")
+    mine = save(repo, "settled\n", f'Revert "new"\n\nThis reverts commit {made}.')
+    assert workspace.revert(RUN, made, "main", "Undo").commit == mine
+    assert git(repo, "rev-parse", "main") == mine
+
+
+def test_what_was_reverted_and_brought_back_is_taken_back_again(workspace, repo, made):
+    """A revert that was reverted counts for nothing, be it ours or a person's."""
+    first = workspace.revert(RUN, made, "main", "Undo").commit
+    git(repo, "revert", "--no-edit", first)
+    assert (repo / "README").read_text() == "new\n"
+    second = workspace.revert(RUN, made, "main", "Undo").commit
+    assert ((repo / "README").read_text(), second == first) == ("hello\n", False)
+    assert workspace.revert(RUN, made, "main", "Undo").commit == second
+
+
+def test_who_has_undone_it_is_named(workspace, repo, made):
+    """Of several later commits, the one that left its files as they are."""
+    mine = save(repo, "hello\n")
+    (repo / "other").write_text("other\n")
+    save(repo, "hello\n")
+    with pytest.raises(UndoneError, match=f"by {mine[:12]}") as undone:
+        workspace.revert(RUN, made, "main", "Undo")
+    assert undone.value.commit == mine
+
+
+def test_where_it_is_instead_is_named(workspace, repo, change):
+    """The branches that have it, and how ours is dropped; none where all are gone."""
+    kept = workspace.deliver(RUN, change.commit, "main", "branch", None, "new").commit
+    with pytest.raises(
+        NotThereError, match=f"the branch steersman/{RUN} has it; drop it with `git branch -D"
+    ):
+        workspace.revert(RUN, kept, "main", "Undo")
+    git(repo, "branch", "mine", kept)
+    with pytest.raises(NotThereError, match=f"mine, steersman/{RUN} have it; drop"):
+        workspace.revert(RUN, kept, "main", "Undo")
+    git(repo, "branch", "-D", "mine", f"steersman/{RUN}")
+    with pytest.raises(NotThereError, match="no branch here has it"):
+        workspace.revert(RUN, kept, "main", "Undo")
