@@ -10,7 +10,7 @@ from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task import MACHINE
 from steersman.machines.task.context import Context
 from steersman.views.status import Override, status_of
-from steersman.views.task import changed_by_hand, own_digest, task_state
+from steersman.views.task import changed_by_hand, own_digest, rewritten, task_state
 
 
 def state(phase="planning", step="work", overrides=(), **given):
@@ -85,3 +85,30 @@ def test_a_changed_file_is_told_with_what_differs():
     only_digest = json.loads(msgspec.json.encode(now)) | {"digest": "0" * 64}
     assert "its digest does not fit" in changed_by_hand(json.dumps(only_digest).encode(), now)
     assert isinstance(now, TaskState)
+
+
+TAPE = b'{"seq":1}\n{"seq":2}\n{"seq":3}\n'
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3])
+def test_an_older_transcript_is_no_change_by_hand(lines):
+    """The tape only grows."""
+    assert rewritten(b"".join(TAPE.splitlines(keepends=True)[:lines]), TAPE) == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "was emptied"),
+        (b"\n", "was emptied"),
+        (TAPE[:15], "was cut short in line 2"),
+        (TAPE[:-1], "was cut short in line 3"),
+        (TAPE.replace(b"2", b"7"), "line 2 is not what the tape says"),
+        (TAPE + b"\n", "line 4 is not what the tape says"),
+        (TAPE + b"more\n", "line 4 is not what the tape says"),
+        (b"\xff\x00", "line 1 is not what the tape says"),
+    ],
+)
+def test_another_transcript_is_told(data, told):
+    """The first line that differs is named, and the tape has the last word."""
+    assert rewritten(data, TAPE) == f"transcript.jsonl {told}: it was made again from the tape"

@@ -18,8 +18,9 @@ def look(artifacts: Artifacts, run: str, names: Iterable[str]) -> dict[str, Foun
 
 
 def copies(artifacts: Artifacts, run: str) -> dict[str, Found]:
-    """Everything below the folder of copies, by its name from there."""
-    return {name: artifacts.read(run, f"{COPIES}/{name}") for name in artifacts.names(run, COPIES) if name}
+    """Everything below the folder of copies, by its name from there; "" is what stands in the place of the folder itself."""
+    names = artifacts.names(run, COPIES)
+    return {name: artifacts.read(run, f"{COPIES}/{name}" if name else COPIES) for name in names}
 
 
 def digest_of(found: Found) -> str:

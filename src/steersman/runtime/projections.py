@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steersman.contracts.task.words import STATE, TRANSCRIPT
 from steersman.errors import SteersmanError
 from steersman.judges.text import printable_json
 from steersman.kernel.definition import Origin
@@ -20,6 +21,11 @@ from steersman.views.report import report
 from steersman.views.status import Status, Text, status_of
 from steersman.views.status import not_isolated as said
 
+if TYPE_CHECKING:
+    from steersman.contracts.task.documents import TaskState
+
+TIMELINE = "timeline.json"  # comes after those that are looked at: where it is, they were
+LONGEST = 16 * 1024 * 1024  # bytes of one that is looked at, unless it has to be longer
 CONTRACT_TEXTS = ("task", "followup", "core_plan", "reviewer_notes", "tester_notes")
 
 
@@ -77,22 +83,24 @@ def reading(live: Live) -> Text:
 
 def write(world: World, run: str) -> list[str]:
     """Writes every projection of a run; returns what could not be written, in words."""
-    seen = picture(world, run)
-    troubles = [told] if (told := _hand_in_it(world, seen)) else []
+    seen, troubles = picture(world, run), []
     for name, make in _files(seen):
         try:
-            world.artifacts.write(run, name, make())
+            data = make()
+            told = _hand_in(world, seen, name, data)
+            world.artifacts.write(run, name, data)
         except (SteersmanError, OSError, msgspec.MsgspecError) as error:
-            troubles.append(f"{name} was not written: {error}")
+            told = f"{name} was not written: {error}"
+        troubles += [told] if told else []
     return troubles
 
 
 def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
     c = fields(p.snapshot.context)
-    yield "state.json", lambda: _json(msgspec.json.encode(_state(p)))
+    yield STATE, lambda: _json(msgspec.json.encode(_state(p)))
     yield "report.md", lambda: markdown(p).encode()
-    yield "transcript.jsonl", lambda: b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in p.entries)
-    yield "timeline.json", lambda: _timeline(p)
+    yield TRANSCRIPT, lambda: b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in p.entries)
+    yield TIMELINE, lambda: _timeline(p)
     if c.get("contract"):
         yield "discussion_contract.json", lambda: _contract(c, p.text)
     if c.get("patch_ref") and not _has_documents(p):
@@ -109,8 +117,10 @@ def _has_documents(p: Picture) -> bool:
 
 
 def _state(p: Picture) -> msgspec.Struct:
-    if not _has_documents(p):
-        return p.status
+    return _task(p) if _has_documents(p) else p.status
+
+
+def _task(p: Picture) -> "TaskState":
     from steersman.kernel.step import legal
     from steersman.views.task import task_state
 
@@ -119,19 +129,19 @@ def _state(p: Picture) -> msgspec.Struct:
     return task_state(s, p.status, (*asked, *legal(m, s.state, Origin.PERSON, s.context)))
 
 
-def _hand_in_it(world: World, p: Picture) -> str:
-    """What is said about a state.json that somebody has changed."""
-    if not _has_documents(p):
+def _hand_in(world: World, p: Picture, name: str, data: bytes) -> str:
+    """What is said about a file that is not as steersman left it; nothing about one that is only older."""
+    if name not in (STATE, TRANSCRIPT) or not _has_documents(p):
         return ""
-    from steersman.contracts.task.documents import TaskState
-    from steersman.views.task import changed_by_hand
+    from steersman.judges.task.inspection import no_file
+    from steersman.views.task import changed_by_hand, rewritten
 
-    found, now = world.artifacts.read(p.snapshot.run, "state.json"), _state(p)
-    if found.kind == "missing":
+    found = world.artifacts.read(p.snapshot.run, name, max(LONGEST, len(data)))
+    if found.kind == "file":
+        return changed_by_hand(found.data, _task(p)) if name == STATE else rewritten(found.data, data)
+    if found.kind == "missing" and world.artifacts.read(p.snapshot.run, TIMELINE).kind == "missing":
         return ""
-    if found.kind != "file":
-        return f"state.json was no plain file any more ({found.kind}): it was made again from the tape"
-    return changed_by_hand(found.data, now) if isinstance(now, TaskState) else ""
+    return f"{name} {no_file(found)}: it was made again from the tape"
 
 
 def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -1,4 +1,4 @@
-"""A task as its `state.json`: a projection of the tape that says so, with a digest of itself.
+"""A task as its `state.json`: a projection of the tape that says so, with a digest of itself; and what hands did to it.
 
 **Invariant:** made from the snapshot and the tape alone; what stands in an old file is never read into a new one.
 """
@@ -62,6 +62,20 @@ def changed_by_hand(data: bytes, now: TaskState) -> str:
     differs = [f"{name} {_told(was[name])}, the tape says {_told(is_[name])}" for name in was if was[name] != is_[name] and name not in ("digest", "entries")]  # fmt: skip
     told = "; ".join(differs[:5]) or "its digest does not fit"
     return f"state.json was changed by hand: {told}; it was made again from the tape"
+
+
+def rewritten(data: bytes, now: bytes) -> str:
+    """What is said about a transcript that is not the beginning of what the tape says; nothing about one that is only older."""
+    was, is_ = data.split(b"\n"), now.split(b"\n")
+    if not data.strip():
+        problem = "was emptied"
+    elif now.startswith(data):
+        problem = f"was cut short in line {len(was)}" if was[-1] else ""
+    else:
+        lines = enumerate(zip(was, is_, strict=False), 1)
+        line = next((n for n, (one, other) in lines if one != other), len(is_))
+        problem = f"line {line} is not what the tape says"
+    return f"transcript.jsonl {problem}: it was made again from the tape" if problem else ""
 
 
 def _told(value: Any) -> str:

@@ -11,7 +11,16 @@ from task_samples import plan, scope
 
 from steersman.contracts.task.documents import DOCUMENTS
 from steersman.contracts.task.words import CODE_REVIEW, COPIES, FILES, PATCH, PLAN, STATE, TRANSCRIPT
-from steersman.judges.task.inspection import Damage, Found, damage, folder_data, folder_digest, told
+from steersman.judges.task.inspection import (
+    Damage,
+    Found,
+    damage,
+    folder_data,
+    folder_digest,
+    no_folder,
+    stranger,
+    told,
+)
 
 TASK = "261116-abc123"
 GOOD = msgspec.json.format(msgspec.json.encode(plan()), indent=1)
@@ -161,6 +170,28 @@ def test_no_verdict_is_taken_over():
         "artifacts": {},
     }  # fmt: skip
     assert "made again from the tape" in of(STATE, json.dumps(state).encode()).next
+
+
+@pytest.mark.parametrize(
+    ("found", "problem", "first"),
+    [
+        (Found("file", b"x"), "is a file, and not the folder of copies", "move it away"),
+        (Found("link", detail="files is a link"), "is a link, and links are not followed: files is a link", "move it away"),
+        (Found("unreadable", detail="files: no"), "cannot be read: files: no", "make it readable"),
+    ],
+)  # fmt: skip
+def test_no_folder(found, problem, first):
+    """Something in the place of the folder of copies: what it is, and what a person has to do before it is put back."""
+    told = f"{first}, then `/restore` puts the recorded files back"
+    assert no_folder(COPIES, found) == Damage(COPIES, problem, told, False)
+
+
+def test_strangers():
+    """A file is taken away; into a folder that is locked nobody looks."""
+    assert stranger("code/files/x").next == "`/restore` takes it away"
+    assert (
+        stranger("code/files/x/").next == "move it away, or make it readable; then `/restore` takes it away"
+    )
 
 
 def test_told():

@@ -42,7 +42,7 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
     """What is wrong with a file; `mine` says that this phase may take a changed plan over, if it is of this task."""
     if found.kind == "file" and hashlib.sha256(found.data).hexdigest() == recorded:
         return None
-    problem = _no_file(found) or _unreadable_text(name, found.data)
+    problem = no_file(found) or _unreadable_text(name, found.data)
     if problem:
         return Damage(name, problem, _next(name, found.kind), adoptable=False)
     document = msgspec.json.decode(found.data)
@@ -55,7 +55,20 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
     return Damage(name, "was changed by hand; it is whole and fits its schema", ADOPT, adoptable=True)
 
 
-def _no_file(found: Found) -> str:
+def stranger(name: str) -> Damage:
+    """Something among the copies that nobody laid down; a folder, which nobody can look into, is not taken away."""
+    what = "move it away, or make it readable; then `/restore`" if name.endswith("/") else "`/restore`"
+    return Damage(name, "was put there by somebody else", f"{what} takes it away", adoptable=False)
+
+
+def no_folder(name: str, found: Found) -> Damage:
+    """Something else in the place of a folder of copies, or a folder that cannot be looked into."""
+    problem = "is a file, and not the folder of copies" if found.kind == "file" else no_file(found)
+    first = "make it readable" if found.kind == "unreadable" else "move it away"
+    return Damage(name, problem, f"{first}, then `/restore` puts the recorded files back", adoptable=False)
+
+
+def no_file(found: Found) -> str:
     """What is wrong where there is nothing to be read; nothing where there is."""
     more = f": {clip(one_line(found.detail), _SAID)}" if found.detail else ""
     match found.kind:

@@ -24,7 +24,7 @@ from steersman.contracts.task.words import (
     TESTS,
 )
 from steersman.judges.task import inspection
-from steersman.judges.task.inspection import Damage, damage, folder_digest
+from steersman.judges.task.inspection import Damage, damage, folder_digest, no_folder, stranger
 from steersman.judges.task.plan import flaws, open_questions
 from steersman.runtime.call import Call
 from steersman.runtime.looking import copies, digest_of, look
@@ -62,6 +62,8 @@ def _inspected(call: Call) -> InspectFacts:
 
 def _damaged_copies(call: Call, below: Mapping[str, Any]) -> list[Damage]:
     """Copies that are not what they were, and files that nobody laid down."""
+    if "" in below:
+        return [no_folder(COPIES, below[""])]
     ref = call.given("documents").get(COPIES_LIST, "")
     listed = msgspec.json.decode(call.payloads.get(ref), type=Copies).files if ref else ()
     wanted = {c.path: c.digest for c in listed if c.digest}
@@ -70,8 +72,7 @@ def _damaged_copies(call: Call, below: Mapping[str, Any]) -> list[Damage]:
         one = below.get(path) or call.world.artifacts.read(call.run, f"{COPIES}/{path}")
         found.append(damage(f"{COPIES}/{path}", one, digest, mine=False))
     strangers = sorted(below.keys() - wanted.keys())
-    told = [Damage(f"{COPIES}/{n}", "was put there by somebody else", "`/restore` takes it away", adoptable=False) for n in strangers]  # fmt: skip
-    return [*filter(None, found), *told]
+    return [*filter(None, found), *(stranger(f"{COPIES}/{name}") for name in strangers)]
 
 
 def _says(phase: str, data: Mapping[str, bytes]) -> dict[str, Any]:

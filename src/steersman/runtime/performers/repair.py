@@ -10,7 +10,7 @@ from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES, FILES, PLAN
 from steersman.judges.task.inspection import damage
 from steersman.runtime.call import Call
-from steersman.runtime.looking import digest_of, look
+from steersman.runtime.looking import copies, digest_of, look
 from steersman.runtime.performers.desk import Desk, copied, off_the_loop
 from steersman.runtime.performers.task import lay_scope
 
@@ -23,7 +23,9 @@ def restore(call: Call) -> RecordFacts:
         call.world.artifacts.write(call.run, name, call.payloads.get(ref).encode(), durable=True)
     if COPIES in recorded:
         workspace = call.world.workspace(call.config)
-        copied(call, workspace.change(call.given("commit"), call.given("base")))
+        _, kept = copied(call, workspace.change(call.given("commit"), call.given("base")))
+        for name in copies(call.world.artifacts, call.run).keys() - kept.keys():  # one whose name is no text
+            raise ValueError(f"{COPIES}/{name} cannot be taken away: remove it by hand and try again")
     return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.given("told"))
 
 

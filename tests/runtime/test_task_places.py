@@ -1,0 +1,152 @@
+"""Folders of a task that are no folders any more, or locked; names that are no text; what steersman makes from the tape."""
+
+import os
+from itertools import product
+from pathlib import Path
+
+import pytest
+from bench import Bench
+from test_task_runs import Task
+from vandal import HANDS, heal, spoil
+
+from steersman.adapters.artifacts import FolderArtifacts
+from steersman.runtime import projections
+from steersman.testing.rights import rights_count
+
+COPIES = "code/files"
+BESIDE = ("state.json", "transcript.jsonl")
+
+
+@pytest.fixture
+def locks():
+    """Rights that count for root, too."""
+    with rights_count() as counted:
+        if not counted:
+            pytest.skip("NOT SHOWN: nothing is locked to root here")
+        yield
+
+
+def place(bench, name=""):
+    return Path(bench.artifacts.folder(bench.run), name)
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.usefixtures("locks")
+@pytest.mark.parametrize("folder", ["planning", "code", "code/files", "code/files/new", ""])
+def test_a_locked_folder(tmp_path, folder):
+    """What is in it is named, nothing is put back in silence, and once it is open again all is well."""
+    bench = Bench(tmp_path, disk=True).through("codegen")
+    place(bench, folder).chmod(0)
+    found = bench.inspect("codegen")
+    told = bench.said(found.told_ref)
+    assert (found.damaged > 0, bench.event("codegen")) == (True, "documents_damaged")
+    assert all(line.startswith(folder) for line in told.splitlines()[::2]), told
+    assert "cannot be read" in told or "was put there by somebody else" in told
+    refused = bench.said(bench.restore().error_ref)
+    assert f"{place(bench, folder)}" in refused
+    assert "put that right and try again" in refused
+    place(bench, folder).chmod(0o755)
+    assert bench.restore().error_ref == ""
+    assert bench.event("codegen") == "codegen_completed"
+
+
+@pytest.mark.parametrize("what", ["link", "file", "pipe", "locked"])
+def test_no_copies_and_no_folder_of_them(tmp_path, what):
+    """A change that only deletes has no copies: something in the place of their folder is noticed all the same."""
+    bench = Bench(tmp_path, disk=True)
+    bench.plan()
+    bench.code({"old.py": None})
+    assert bench.event("codegen") == "codegen_completed"
+    place(bench, "elsewhere").mkdir()
+    match what:
+        case "link":
+            place(bench, COPIES).symlink_to(place(bench, "elsewhere"))
+        case "file":
+            place(bench, COPIES).write_bytes(b"mine\n")
+        case "pipe":
+            os.mkfifo(place(bench, COPIES))
+        case _:
+            place(bench, COPIES).mkdir(0)
+    with rights_count() as counted:
+        if what == "locked" and not counted:
+            pytest.skip("NOT SHOWN: nothing is locked to root here")
+        found = bench.inspect("codegen")
+        told = bench.said(found.told_ref).splitlines()
+    assert (found.damaged, told[0].split()[0]) == (1, COPIES)
+    assert "then `/restore` puts the recorded files back" in told[1]
+
+
+def test_a_name_that_is_no_text(tmp_path):
+    """It is named as it can be written; what cannot be taken away is said, not passed over."""
+    bench = Bench(tmp_path, disk=True).through("codegen")
+    stranger = os.fsencode(place(bench, COPIES)) + b"/\xff"
+    os.close(os.open(stranger, os.O_CREAT | os.O_WRONLY))
+    found = bench.inspect("codegen")
+    assert (found.damaged, bench.said(found.told_ref).split()[0]) == (1, f"{COPIES}/\\xff")
+    assert bench.said(bench.restore().error_ref) == (
+        f"{COPIES}/\\xff cannot be taken away: remove it by hand and try again"
+    )
+    os.unlink(stranger)
+    assert bench.restore().error_ref == ""
+    assert bench.event("codegen") == "codegen_completed"
+
+
+# ── what is made from the tape ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def hands_in(task, counted):
+    """Every hand in every file that is made from the tape: one sentence each, and the file is there again."""
+    folder, tried = Path(task.artifacts.folder(task.run)), 0
+    for name, hand in product(BESIDE, HANDS):
+        if hand == "unreadable" and not counted:
+            continue
+        before = (folder / name).read_bytes()
+        spoil(folder, name, hand)
+        (told,) = projections.write(task.world, task.run)
+        assert told.startswith(f"{name} "), told
+        if hand == "folder":
+            assert told.endswith("is a folder; put that right and try again")
+            assert (folder / name / "theirs").read_bytes() == before
+            heal(folder, name)
+            projections.write(task.world, task.run)
+        else:
+            assert told.endswith("it was made again from the tape")
+        assert (folder / name).read_bytes() == before
+        tried += 1
+    return tried
+
+
+def test_what_is_made_from_the_tape_is_made_again(tmp_path):
+    """In every phase: state.json and the transcript, whatever was done to them, are told once and are what they were."""
+    task, phases, tried = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step"), [], 0
+    with rights_count() as counted:
+        while True:
+            assert projections.write(task.world, task.run) == []
+            phases.append(task.where[0])
+            tried += hands_in(task, counted)
+            if task.where[0] == "done":
+                break
+            task.say("approve")
+    assert phases == ["planning", "plan_review", "codegen", "review", "test", "accept", "done"]
+    assert tried == len(phases) * len(BESIDE) * (len(HANDS) - (not counted))
+
+
+def test_a_killed_write_is_no_hand(tmp_path):
+    """What a process left behind that was killed while it wrote them: nobody is accused."""
+    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
+    assert projections.write(task.world, task.run) == []
+    folder = Path(task.artifacts.folder(task.run))
+    names = ("state.json", "report.md", "transcript.jsonl", "timeline.json")
+    kept = {name: (folder / name).read_bytes() for name in names}
+    task.say("approve")
+    for n, name in enumerate(names):
+        (folder / name).unlink()
+        assert [t for t in projections.write(task.world, task.run) if name == names[-1]] == []
+        for late in names[n:]:
+            (folder / late).unlink()
+        assert projections.write(task.world, task.run) == [], names[n:]
+        for old in names[n:]:
+            (folder / old).write_bytes(kept[old])
+        assert projections.write(task.world, task.run) == [], names[n:]
