@@ -494,10 +494,19 @@ def test_a_delivery_that_fails_is_told_and_decided_again():
     """Why the change is not there is shown with the next decision, after another look at the branch."""
     shift = Shift().until("accept", "deliver")
     shift.finish("deliver", DeliveryFacts(detail_ref="p-moved"))
-    assert (shift.where, shift.context.decision) == (("accept", "broken"), "none")
-    shift.on("again", "look_at_base")
+    assert (shift.where, shift.context.decision) == (("accept", "base"), "none")
+    shift.on("look_at_base")
     assert shift.item("decide").input["shown"]["detail"] == "p-moved"
     shift.until("done")
+
+
+def test_a_branch_that_moves_while_somebody_decides():
+    """The delivery is refused, and the change goes through review and tests on the new base by itself."""
+    shift = Shift(deliver="merge", target="main").until("accept", "deliver")
+    shift.finish("deliver", DeliveryFacts(detail_ref="p-moved"))
+    shift.finish("look_at_base", moved())
+    assert (shift.where, shift.context.followed, shift.context.detail_ref) == (("review", "work"), 1, "")
+    shift.until("accept", "decide").until("done")
 
 
 def test_a_branch_that_has_moved_is_reviewed_and_tested_again():

@@ -1,6 +1,7 @@
 """Exactly what a person accepts: the change, who judged it and how, what was run, what was waived, every digest."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -20,6 +21,7 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text) -> list[str]:
     return [
         f"run {s.run} · {shown.title}",
         f"  tree {c['tree']} on base {c['base_commit'][:12]}, delivered as {c['deliver']} to {c['target'] or 'a branch'}",
+        *_followed(c),
         "",
         "the change:",
         *(f"{GUTTER}{line}".rstrip() for line in printable(_of(c, PATCH, text)).splitlines()),
@@ -34,6 +36,16 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text) -> list[str]:
         *(f"  {digest[:16]}  {name}" for name, digest in sorted(c["artifacts"].items())),
         f"all of it: {gate.digest}",
     ]
+
+
+def _followed(c: dict[str, Any]) -> list[str]:
+    """That what was first judged stood on another commit."""
+    times = c["followed"]
+    again = f"{times} times" if times > 1 else "once"
+    told = (
+        f"  {c['target']} has moved {again} since: the change was put on top of it, reviewed and tested again"
+    )
+    return [told] if times else []
 
 
 def _of(c: dict[str, object], name: str, text: Text) -> str:

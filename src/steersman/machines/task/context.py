@@ -82,6 +82,7 @@ class Context(msgspec.Struct, kw_only=True):
     coder_ref: str = ""
     commit: str = ""
     tree: str = ""
+    followed: int = 0  # times that the change was put on top of a branch that had moved
     patch_ref: str = ""
     infrastructure_ref: str = ""
     instructions_ref: str = ""

@@ -315,6 +315,7 @@ def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
         ("set", "accepted_by", ""),
         ("set", "told_ref", e.told_ref),
         ("add", "turn", 1),
+        ("add", "followed", 1),
     )
 
 
