@@ -15,6 +15,7 @@ STATES = tuple(MACHINE.states.values())
 CASES = [(n, source) for n, r in enumerate(MACHINE.rows) for source in sources(r, STATES)]
 HOLDS = {  # what has to be so for a guarded row to be the first that fits
     "touches": {},
+    "untouched": {"codegen": "roundtable"},
     "seen_by_person": {"evidence": "accepted"},
     "was_delivered": {"delivered": "yes"},
     "at_work": {"step": "broken"},
@@ -34,6 +35,8 @@ def _id(case):
 def _data(r):
     if r.when is table.TOUCHES:
         return coded(infrastructure=1)
+    if r.when is table.UNTOUCHED:
+        return replace(payload(r.on.name), infrastructure=0)
     choice = r.when.name.removeprefix("chose_")
     if r.on is table.E.decision_given:
         return answer(choice if choice in table.DECISIONS else "")

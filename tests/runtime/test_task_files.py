@@ -10,6 +10,7 @@ from steersman.contracts.planning.review import Budget
 from steersman.contracts.task import replies as r
 from steersman.errors import WorkspaceError
 from steersman.machines.coordinator.bounds import Bounds
+from steersman.machines.task import work
 from steersman.runtime.performers import desk
 from steersman.testing.files import MemoryArtifacts
 from steersman.testing.workspace import FakeWorkspace
@@ -318,7 +319,7 @@ def test_a_scope_beyond_a_frozen_plan_is_a_flaw(bench):
     bench.plan()
     facts = reviewed(bench)
     flaws = bench.document("review/plan-review.json")["flaws"]
-    assert [(f["id"], f["message"].split(":")[0]) for f in flaws] == [("OUTSIDE_PLAN", "old.py")]
+    assert [(f["id"], f["message"]) for f in flaws] == [("OUTSIDE_PLAN", "old.py is outside plan_1.")]
     assert "OUTSIDE_PLAN" in bench.said(facts.told_ref)
     assert bench.event("plan_review") == "review_needs_changes"
 
@@ -329,10 +330,44 @@ def test_a_change_beyond_a_frozen_plan_is_outside(bench):
     bench.plan()
     bench.code({"calc.py": RIGHT, "new/b.py": "new\n"})
     assert bench.document(LIST)["outside"] == ["new/b.py"]
-    assert bench.event("codegen") == "scope_mismatch"
+    assert (bench.c.beyond, bench.said(bench.c.beyond_ref)) == (1, "new/b.py is outside plan_1.")
+    assert bench.event("codegen") == "bounds_left"
 
 
-@pytest.mark.parametrize(("most", "event"), [(2, "codegen_completed"), (1, "scope_mismatch")])
+def test_a_command_outside_a_frozen_plan_is_found_with_the_change(bench):
+    """The change itself is inside; what its coder wanted to run is not, and is named with the plan."""
+    bound(bench, "calc.py")
+    bench.plan()
+    bench.know(commands_ref=bench.payloads.put("curl http://example.org"))
+    bench.code({"calc.py": RIGHT})
+    assert bench.document(LIST)["commands"] == ["curl http://example.org"]
+    assert bench.document(LIST)["held_to"] == "plan_1"
+    assert bench.said(bench.c.beyond_ref) == "curl http://example.org is no command of plan_1."
+    assert bench.event("codegen") == "bounds_left"
+
+
+def test_what_is_beyond_a_frozen_plan_is_not_handed_over(bench):
+    """Whatever led there: the last step asks once more."""
+    bench.through("accept")
+    bound(bench, "README")
+    facts = bench.do("task_deliver", work.deliver(bench.c))
+    assert not facts.done
+    assert "calc.py is outside plan_1." in bench.said(facts.detail_ref)
+
+
+def test_a_change_that_a_moved_branch_leads_beyond_conflicts(bench):
+    """What is outside once it stands on the newer commit is made again there, and nothing is laid down."""
+    bench.through("test")
+    before = dict(bench.c.artifacts)
+    bench.elsewhere({"README": "newer\n"})
+    bound(bench, "README")
+    facts = bench.look_at_base()
+    assert (facts.moved, facts.conflicts > 0, facts.written) == (True, True, {})
+    assert "calc.py is outside plan_1." in bench.said(facts.told_ref)
+    assert bench.inspect("test").seen == before
+
+
+@pytest.mark.parametrize(("most", "event"), [(2, "codegen_completed"), (1, "bounds_left")])
 def test_a_frozen_plan_bounds_how_many_files_are_touched(bench, most, event):
     """More files than it allows are outside, all of them: nobody can say which ones were meant."""
     bound(bench, most=most)

@@ -9,6 +9,7 @@ import time
 from steersman.adapters.edits import EditRefused, apply_edits, target
 from steersman.contracts.agent import AgentReply, AgentRequest, Usage
 from steersman.contracts.script import Job, Script, Step
+from steersman.judges.own_shell import outside
 from steersman.judges.text import well_formed
 
 PROVIDER = "scripted"
@@ -70,6 +71,11 @@ def _edit(job: Job) -> AgentReply | None:
     return None
 
 
+def _outside(job: Job) -> tuple[str, ...]:
+    allows = job.allows
+    return () if allows is None else tuple(script for script in job.step.wants if outside(script, allows))
+
+
 def _reply(job: Job, said: AgentReply) -> AgentReply:
     return AgentReply(
         text=said.text,
@@ -81,4 +87,5 @@ def _reply(job: Job, said: AgentReply) -> AgentReply:
         provider=PROVIDER,
         model=job.model,
         denied=said.denied,
+        outside=_outside(job),
     )

@@ -53,6 +53,7 @@ class ScriptedAgent:
             step=step,
             workdir=request.workdir,
             writes=request.writes,
+            allows=request.allows,
             nonce=request.nonce,
             model=str(request.options.get("model") or ""),
             session=request.session,

@@ -43,6 +43,7 @@ class AgentRequest(msgspec.Struct, frozen=True, kw_only=True):
     idle_seconds: int = 600  # between two signs of life
     permissions: Permissions = "read"
     micro_usd: int | None = None  # what the call may cost at most; None: nobody has said
+    allows: tuple[tuple[str, ...], ...] | None = None  # the only commands that a writer may run; None: any
     options: dict[str, Any] = msgspec.field(default_factory=dict)  # the role's table in steersman.toml
 
 
@@ -66,4 +67,5 @@ class AgentReply(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     denied: tuple[str, ...] = ()  # tools it asked for and did not get, as it named them
     refused: tuple[str, ...] = ()  # places it wanted to reach and was not let through to
+    outside: tuple[str, ...] = ()  # commands beside those that it may run: kept from it, or found afterwards
     transcript: str = ""  # digest of everything the agent's program said

@@ -45,6 +45,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     raw: str | None = None  # the answer, word for word, garbage allowed
     nonce: Literal["right", "wrong"] = "right"
     edit: tuple[Edit, ...] = ()
+    wants: tuple[
+        str, ...
+    ] = ()  # commands for a shell of its own: none is run, each is held to what it may run
     error: ProviderClass | None = None
     detail: str = ""
     reset_in: Amount | None = None  # seconds
@@ -67,6 +70,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     step: Step
     workdir: str
     writes: bool
+    allows: tuple[tuple[str, ...], ...] | None = None
     nonce: str
     model: str = ""
     session: str | None = None

@@ -307,10 +307,10 @@ class Deeds:
             self.deck.say(f"{phase} again; reused: {', '.join(reused)}", dim=True)
 
 
-def begin(deck: Deck, words: str, *, step: bool) -> tuple[str, int]:
+def begin(deck: Deck, words: str, *, step: bool, plan: str = "", key: str = "") -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
     from steersman.faces.commands.run import told_dirty
-    from steersman.faces.tasks import options_of, roles_of
+    from steersman.faces.tasks import bounds_of, options_of, roles_of
     from steersman.faces.voyage import launched
     from steersman.runtime.start import Order
 
@@ -320,9 +320,10 @@ def begin(deck: Deck, words: str, *, step: bool) -> tuple[str, int]:
         raise NotNowError("this comes from inside a run: an agent never speaks for a person")
     config = deck.load_config().config
     options = options_of(config, pace="step" if step else "through")
+    texts = bounds_of(deck, plan, key, config)
     told_dirty(deck, config)
     deck.new_bridge()
-    return launched(deck, Order(TASK, words, deck.person, config, options, roles=roles_of(options)))
+    return launched(deck, Order(TASK, words, deck.person, config, options, texts, roles_of(options)))
 
 
 def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:

@@ -14,14 +14,23 @@ def roles_of(options: dict[str, Any]) -> tuple[str, ...]:
     return (*options["planners"], *options["plan_reviewers"], "coder", *options["code_reviewers"])
 
 
-def bounds_of(deck: Deck, place: str, key: str, config: Config) -> str:
-    """How far a task may go under a frozen plan, as a document; a plan that does not cover the checks is refused."""
+def bounds_of(deck: Deck, place: str, key: str, config: Config) -> dict[str, str]:
+    """How far a task may go under a frozen plan, as a text to begin with; nothing where no plan is handed in."""
     from steersman.faces.intents import lines_of
     from steersman.faces.planning import files_of
+    from steersman.judges.planning.sense import elsewhere
     from steersman.machines.coordinator.bounds import Bounds, bounds, outside
     from steersman.machines.coordinator.trust import Key
 
-    found = bounds(files_of(deck, place), Key(deck.helm.key_here(deck.project, key), deck.helm.verifies))
+    if key and not place:
+        raise UserError("--key is the key of whoever froze a plan: name the plan too, --plan DIR")
+    if not place:
+        return {}
+    files = files_of(deck, place)
+    found = bounds(files, Key(deck.helm.key_here(deck.project, key), deck.helm.verifies))
+    if isinstance(found, Bounds):
+        wrong = elsewhere(msgspec.json.decode(files["intent.json"]), config.project or "")
+        found = wrong or found
     if not isinstance(found, Bounds):
         told = "\n  ".join(lines_of(found, place))
         raise UserError(f"{place} bounds nothing: it is no plan that is trusted here\n  {told}")
@@ -31,7 +40,7 @@ def bounds_of(deck: Deck, place: str, key: str, config: Config) -> str:
         raise UserError(
             f"the plan does not cover the project's checks, without which nothing is accepted:\n  {told}"
         )
-    return msgspec.json.encode(found).decode()
+    return {"bounds": msgspec.json.encode(found).decode()}
 
 
 def options_of(config: Config, *, pace: str = "through") -> dict[str, Any]:

@@ -394,6 +394,16 @@ PROJECTS = {
             "test_command make:check [make check] (Makefile:5)",
         ],
     ),
+    "own checks": (
+        {
+            "steersman.toml": 'version = 1\n[checks]\nunit = ["uv", "run", "pytest"]\nlint = ["ruff", "check"]\nodd = "x"\nnone = []\n"a b" = ["x"]\n',
+            "sub/steersman.toml": '[checks]\nunit = ["x"]\n',
+        },
+        [
+            "lint_command check:lint [ruff check] (steersman.toml:4)",
+            "test_command check:unit [uv run pytest] (steersman.toml:3)",
+        ],
+    ),
     "ci": (
         {
             ".github/workflows/ci.yml": "name: x\non: push\njobs:\n  unit:\n    steps: []\n  lint:\n",

@@ -57,6 +57,7 @@ class Conversation:
         self._failure: Failure | None = None
         self._cause: Failure | None = None  # of its last retry
         self._denied: list[str] = []
+        self._outside: list[str] = []  # of these: commands beside those that it may run
         self._row = 0
 
     def begin(self) -> None:
@@ -108,6 +109,7 @@ class Conversation:
             text=self._text,
             usage=self._usage,
             denied=tuple(self._denied),
+            outside=tuple(dict.fromkeys(self._outside)),
             model=self._model or "",
         )
 
@@ -168,7 +170,7 @@ class Conversation:
 
     def _denial(self) -> Failure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
-        if not (self._request.writes and self._row):
+        if not (self._request.writes and self._row) or len(self._outside) == len(self._denied):
             return None
         return Failure("provider_permission_denied", f"it was not allowed to use {self._denied[-1]}")
 
@@ -204,9 +206,13 @@ class Conversation:
     def _permission(self, params: Plain) -> dict[str, Any]:
         call, request = _table(params.get("toolCall")), self._request
         self._text = ""
-        allow = permission.allowed(call, request.permissions, request.workdir, isolated=self._isolated)
+        allow = permission.allowed(
+            call, request.permissions, request.workdir, isolated=self._isolated, allows=request.allows
+        )
         if not allow:
             self._reject(permission.named(call))
+            if request.allows is not None and call.get("kind") == "execute":
+                self._outside.append(permission.command(call))
         return permission.answer(params.get("options"), allow=allow)
 
     def _reject(self, tool: str) -> None:

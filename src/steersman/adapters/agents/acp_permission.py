@@ -5,18 +5,28 @@ rejected. The box is what holds; this is what is said.
 """
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from steersman.contracts.agent import Permissions
+from steersman.contracts.commands import Argv
+from steersman.judges.own_shell import outside
 
 _HARMLESS = frozenset({"read", "search", "think"})
 _EDITS = frozenset({"edit", "delete", "move"})
 ONCE, NEVER = "allow_once", ("reject_once", "reject_always")
 
 
-def allowed(call: dict[str, Any], permissions: Permissions, workdir: str, *, isolated: bool) -> bool:
-    """Whether a role may use this tool here; a command only where a box holds it."""
+def allowed(
+    call: dict[str, Any],
+    permissions: Permissions,
+    workdir: str,
+    *,
+    isolated: bool,
+    allows: Collection[Argv] | None = None,
+) -> bool:
+    """Whether a role may use this tool here; a command only where a box holds it, and it is one of those that may be run."""
     kind = call.get("kind")
     if not all(inside(path, workdir) for path in paths(call)):
         return False
@@ -25,7 +35,8 @@ def allowed(call: dict[str, Any], permissions: Permissions, workdir: str, *, iso
     if kind in _EDITS:
         # Without a place named, only a box knows where it will write.
         return permissions != "read" and (isolated or any(True for _ in paths(call)))
-    return kind == "execute" and permissions == "shell" and isolated
+    held = allows is None or not outside(command(call), allows)
+    return kind == "execute" and permissions == "shell" and isolated and held
 
 
 def answer(options: Any, *, allow: bool) -> dict[str, Any]:
@@ -56,6 +67,15 @@ def inside(path: str, workdir: str) -> bool:
         return False
     top = os.path.realpath(workdir)
     return real == top or real.startswith(top + os.sep)
+
+
+def command(call: dict[str, Any]) -> str:
+    """The command of a call, as far as it says one: in what it hands to its tool, else in its title."""
+    given = call.get("rawInput")
+    found = given.get("command") if isinstance(given, dict) else None
+    if isinstance(found, list) and all(isinstance(word, str) for word in found):
+        return shlex.join(found)
+    return found if isinstance(found, str) else named(call).strip("`")
 
 
 def named(call: dict[str, Any]) -> str:

@@ -5,7 +5,9 @@ or skills, neither from the home nor from the working tree.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
@@ -37,6 +39,9 @@ SWITCHED_ON = (
     "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK",  # it would hide a stream that broke, and ask twice
     "CLAUDE_CODE_MAX_RETRIES",  # the policy is ours; one, because only a retry tells why and for how long
 )
+# Where rules have to hold, nobody is there to be asked: what none of them allows is denied. Files may be handled.
+HELD = "acceptEdits"
+_PLAIN = re.compile(r"[\w ./=@%+,-]+")  # of a command that a rule can name word for word
 _CREDENTIALS, _SETTINGS = ".credentials.json", ".claude.json"
 
 
@@ -104,13 +109,22 @@ class ClaudeAgent:
 
 
 def _reader(request: AgentRequest, before: Usage | None = None) -> ClaudeReader:
-    return ClaudeReader(writes=request.writes, schema=request.contract is not None, before=before)
+    return ClaudeReader(
+        writes=request.writes,
+        schema=request.contract is not None,
+        held=request.allows is not None,
+        before=before,
+    )
 
 
 def words(request: AgentRequest, options: ClaudeOptions, permissions: Permissions) -> Iterator[str]:
     """The command line; the prompt is not on it, for others can read it and a long one does not fit."""
     yield from ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
-    yield from ("--permission-mode", MODES[permissions], "--tools", ",".join(TOOLS[permissions]))
+    held = permissions == "shell" and request.allows is not None
+    mode = HELD if held else MODES[permissions]
+    yield from ("--permission-mode", mode, "--tools", ",".join(TOOLS[permissions]))
+    if held and (rules := rules_for(request.allows or ())):
+        yield from ("--allowedTools", *rules)
     yield from ("--setting-sources", "user", "--strict-mcp-config", "--disable-slash-commands")
     if options.model:
         yield from ("--model", options.model)
@@ -125,6 +139,12 @@ def words(request: AgentRequest, options: ClaudeOptions, permissions: Permission
         yield from ("--resume", request.session)
     if not options.sessions:
         yield "--no-session-persistence"
+
+
+def rules_for(allows: Iterable[tuple[str, ...]]) -> list[str]:
+    """One rule for each command, word for word; one that a rule would read otherwise has none, and is denied."""
+    commands = (shlex.join(argv) for argv in allows)
+    return [f"Bash({command})" for command in commands if _PLAIN.fullmatch(command)]
 
 
 def _environment(request: AgentRequest, home: Home) -> dict[str, str]:

@@ -15,6 +15,7 @@ import msgspec
 from steersman.adapters.agents.headless import Failure, Heard
 from steersman.contracts.agent import ProviderClass, Usage
 
+SHELL = "Bash"
 SCHEMA_TOOL = "StructuredOutput"
 UNMET = "error_max_structured_output_retries"
 LOOP = 4  # denials in a row, without any tool that worked: it will not get further
@@ -71,10 +72,12 @@ class ClaudeReader:
         *,
         writes: bool,
         schema: bool,
+        held: bool = False,  # to some commands: others are outside, and no failure of the call
         before: Usage | None = None,  # what a session that is continued had told; None: it is a new one
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self._writes, self._schema, self._before, self._now = writes, schema, before, now
+        self._writes, self._schema, self._held = writes, schema, held
+        self._before, self._now = before, now
         self._model, self._session = "", ""
         self._tools: frozenset[str] | None = None
         self._cause: Failure | None = None  # of the last retry, until something works again
@@ -186,6 +189,7 @@ class ClaudeReader:
             session=_text(result, "session_id") or self._session or None,
             model=self._model,
             denied=tuple(dict.fromkeys((*_denials(result), *self._denied))),
+            outside=_commands(result) if self._held else (),
         )
 
     def _failure(self, result: Event) -> Failure | None:
@@ -218,6 +222,8 @@ class ClaudeReader:
     def _denial(self, result: Event) -> Failure | None:
         """A writer that was denied something has not done its work; a reader is meant to be."""
         denied = _denials(result) or (tuple(self._denied) if self._row else ())
+        if self._held:
+            denied = tuple(name for name in denied if name != SHELL)
         if not (self._writes and denied):
             return None
         return Failure("provider_permission_denied", f"it was not allowed to use {', '.join(denied)}")
@@ -296,6 +302,14 @@ def _micro_usd(cost: Any) -> int | None:
 def _denials(result: Event) -> tuple[str, ...]:
     told = result.get("permission_denials")
     found = [_text(d, "tool_name") for d in told if isinstance(d, dict)] if isinstance(told, list) else []
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _commands(result: Event) -> tuple[str, ...]:
+    """The commands that were denied."""
+    told = result.get("permission_denials")
+    denied = [d for d in told if isinstance(d, dict)] if isinstance(told, list) else []
+    found = [_text(_part(d, "tool_input"), "command") for d in denied if d.get("tool_name") == SHELL]
     return tuple(dict.fromkeys(filter(None, found)))
 
 

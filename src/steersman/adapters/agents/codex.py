@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from steersman.adapters.agents.home import Home, call_home, lend, user_home
 from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
 from steersman.contracts.agent import AgentReply, AgentRequest, Usage
 from steersman.contracts.replies import reply_schema
+from steersman.judges.own_shell import outside
 from steersman.judges.text import clip
 from steersman.ports.sandbox import Sandbox
 
@@ -81,20 +82,21 @@ class CodexAgent:
             sessions = home.config / "sessions"
             # A continued session tells what all its turns have used; what it had used before is in no agent's reach.
             before = rollout.lend(kept, sessions) if kept else 0
-            reply = await headless(request, self._invocation(request, home), self._sandbox)
+            reader = CodexReader()
+            reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
             record = rollout.record(sessions, reply.session)
             done = self._completed(request, structs.replace(reply, usage=_since(reply.usage, before)), record)
             name = None
             if self._options.sessions and not done.error:
                 name = rollout.keep(self._shelf, request.effect, record, reply.session)
-        return structs.replace(done, session=name)
+        return structs.replace(done, session=name, outside=_outside(request, reader.ran()))
 
-    def _invocation(self, request: AgentRequest, home: Home) -> Invocation:
+    def _invocation(self, request: AgentRequest, home: Home, reader: CodexReader | None = None) -> Invocation:
         options, login = self._options, _login(home)
         return Invocation(
             provider=PROVIDER,
             argv=(native(options.program), *words(request, options, home, isolated=self._sandbox.isolated)),
-            reader=CodexReader(),
+            reader=reader or CodexReader(),
             env={
                 **home.environment(),
                 "CODEX_HOME": str(home.config),
@@ -119,6 +121,12 @@ class CodexAgent:
         # A writer that was denied something has not done its work; a reader is meant to be.
         told = f"inferred from what its last command said: it was not allowed to do {reply.denied[-1]}"
         return structs.replace(reply, error="provider_permission_denied", detail=clip(told, 2000), text="")
+
+
+def _outside(request: AgentRequest, ran: Iterable[str]) -> tuple[str, ...]:
+    """Commands beside those that it may run: it cannot be kept from them, only from what comes of them."""
+    allows = request.allows
+    return () if allows is None else tuple(script for script in ran if outside(script, allows))
 
 
 def _since(usage: Usage, before: int | None) -> Usage:

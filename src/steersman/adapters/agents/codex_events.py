@@ -74,6 +74,7 @@ class CodexReader:
         self._usage = Usage()
         self._session: str | None = None
         self._denied: list[str] = []
+        self._ran: list[str] = []
         self._row = 0  # denials in a row
 
     def feed(self, line: bytes) -> bool:
@@ -87,6 +88,8 @@ class CodexReader:
         match event:
             case {"type": "thread.started", "thread_id": str(thread)}:
                 self._session = thread
+            case {"type": "item.started", "item": {"type": "command_execution", "command": str(command)}}:
+                self._ran.append(command)
             case {"type": "item.completed", "item": dict(item)}:
                 return self._item(item)
             case {"type": "turn.completed"}:
@@ -110,6 +113,10 @@ class CodexReader:
             session=self._session,
             denied=tuple(self._denied),
         )
+
+    def ran(self) -> tuple[str, ...]:
+        """Every command that was started, in order."""
+        return tuple(dict.fromkeys(self._ran))
 
     def exited(self, code: int, errors: str) -> Failure | None:
         """An exit without a last word: a call that codex did not understand, or what it wrote to standard error."""

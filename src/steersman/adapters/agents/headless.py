@@ -53,6 +53,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     model: str = ""
     denied: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()  # commands beside those that it may run
 
 
 class Reader(Protocol):
@@ -155,6 +156,7 @@ def reply_of(invocation: Invocation, done: Executed, clocks: Clocks) -> AgentRep
         provider=invocation.provider,
         model=heard.model,
         denied=heard.denied,
+        outside=heard.outside,
     )
 
 

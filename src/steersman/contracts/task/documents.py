@@ -201,6 +201,10 @@ class Copies(Document, frozen=True, kw_only=True):
     patch_digest: Sha
     files: Annotated[tuple[Copy, ...], Meta(max_length=20_000)]
     outside: Annotated[tuple[Path, ...], Meta(max_length=20_000)] = ()  # changed, and not in plan.files.json
+    held_to: Annotated[str, Meta(max_length=40)] = ""  # the frozen plan that bounds the task
+    commands: Annotated[
+        tuple[Line, ...], Meta(max_length=100)
+    ] = ()  # that the coder wanted, and that it has not
 
 
 class Suite(Document, frozen=True, kw_only=True):

@@ -12,6 +12,12 @@ class RecordFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     refs: dict[str, str] = {}
     told_ref: str = ""  # in words, for people: what was inferred, what is outside, what was found
     error_ref: str = ""  # why nothing was laid down
+    # of a change alone
+    beyond: int | None = None  # files and commands outside the frozen plan that bounds the task
+    beyond_ref: str = ""  # which, and which plan
+    infrastructure: int | None = None  # of a crew's: what of it decides about tests or agents
+    infrastructure_ref: str = ""
+    instructions_ref: str = ""
 
 
 class InspectFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

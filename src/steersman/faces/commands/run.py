@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     'steersman run "Fix the rounding bug" --mode implementation --max-iterations 5',
     'steersman run "Rewrite the parser" --dry',
     'steersman run "Port the tests" --detach',
+    'steersman run "Fix the rounding bug" --as task --plan ../plan',
 )
 @click.argument("task")
 @click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
@@ -74,8 +75,8 @@ def run(
 
         options = options_of(config)
         roles = roles_of(options)
-        texts = {"bounds": bounds_of(deck, plan, key, config)} if plan else {}
-    elif plan:
+        texts = bounds_of(deck, plan, key, config)
+    elif plan or key:
         raise UserError(f"{machine} takes no plan: use --as task")
     if dry:
         return show_outlook(deck, machine, config, options)

@@ -55,12 +55,19 @@ def listing(deck: Deck, *, everything: bool) -> None:
         deck.say(f"    legal: {' | '.join(way.word for way in task.next) or 'nothing'}")
 
 
-@verb("new", 'steersman tasks new "Fix the rounding bug"', 'steersman tasks new "Add a flag" --step')
+@verb(
+    "new",
+    'steersman tasks new "Fix the rounding bug"',
+    'steersman tasks new "Add a flag" --step',
+    'steersman tasks new "Fix the rounding bug" --plan ../plan --key ../their/anchor.pub',
+)
 @click.argument("words", metavar="TASK")
 @click.option(
     "--step", is_flag=True, help="Wait for `tasks next` after each phase (default: only where it must)."
 )
-def new(deck: Deck, *, words: str, step: bool) -> int:
+@click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it: files and commands outside are refused.")  # fmt: skip
+@click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
+def new(deck: Deck, *, words: str, step: bool, plan: str, key: str) -> int:
     """Begin TASK: the same as `run --as task`, with --step one phase at a time."""
     from steersman.faces.deeds import begin
 

@@ -145,7 +145,7 @@ def _either(one: Touch, other: Touch) -> Touch:
 
 
 def flaws(plan: Plan, files: PlanFiles | None, outside: Sequence[str] = ()) -> tuple[Flaw, ...]:
-    """What is wrong with a plan and its scope; `outside` are names that a frozen plan does not allow."""
+    """What is wrong with a plan and its scope; `outside` says which of its files a frozen plan does not allow."""
     return (*_empty(plan, files), *_unfit(plan, files), *_open(plan), *_depends(plan), *_beyond(outside))
 
 
@@ -206,12 +206,8 @@ def _depends(plan: Plan) -> Iterator[Flaw]:
 
 
 def _beyond(outside: Sequence[str]) -> Iterator[Flaw]:
-    for path in dict.fromkeys(outside):
-        yield Flaw(
-            id="OUTSIDE_PLAN",
-            severity="error",
-            message=f"{_shown(path)}: is outside the plan that was handed in",
-        )
+    for told in dict.fromkeys(outside):
+        yield Flaw(id="OUTSIDE_PLAN", severity="error", message=_shown(told))
 
 
 def _shown(path: str) -> str:

@@ -83,6 +83,10 @@ class Context(msgspec.Struct, kw_only=True):
     commit: str = ""
     tree: str = ""
     followed: int = 0  # times that the change was put on top of a branch that had moved
+    before: dict[str, str] = {}  # what the last turn of code began on: commit, tree
+    commands_ref: str = ""  # what the coder wanted to run outside the frozen plan
+    beyond: int = 0  # of the last change: files and commands outside the frozen plan
+    beyond_ref: str = ""
     patch_ref: str = ""
     infrastructure_ref: str = ""
     instructions_ref: str = ""
@@ -131,6 +135,15 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
             raise UserError(f"task cannot begin like this: {', '.join(crew)} names somebody twice")
     context.panel = "several" if len(context.planners) > 1 else "alone"
     return TaskReceived(request["task_ref"], request.get("person", "")), context
+
+
+def stands_on(c: Context) -> dict[str, str]:
+    """The commit and the tree that whoever works next is given: never a change that left the frozen plan."""
+    if c.beyond:
+        return c.before
+    return (
+        {"commit": c.commit, "tree": c.tree} if c.commit else {"commit": c.base_commit, "tree": c.base_tree}
+    )
 
 
 def shown(c: Context) -> str:

@@ -9,7 +9,7 @@ from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, Del
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
-from steersman.machines.task.context import Context, Words
+from steersman.machines.task.context import Context, Words, stands_on
 
 # ── what people say ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,6 +114,22 @@ def recorded(c: Context, e: RecordFacts) -> tuple[Op, ...]:
         ("set", "documents", {name: ref for name, ref in {**c.documents, **e.refs}.items() if name in kept}),
         ("set", "told_ref", e.told_ref),
         ("set", "detail_ref", ""),
+        *_held(e),
+        *_looked_over(e),
+    )
+
+
+def _held(e: RecordFacts) -> tuple[Op, ...]:
+    """A change was held to the frozen plan; any other document says nothing about that."""
+    return () if e.beyond is None else (("set", "beyond", e.beyond), ("set", "beyond_ref", e.beyond_ref))
+
+
+def _looked_over(e: RecordFacts) -> tuple[Op, ...]:
+    if e.infrastructure is None:
+        return ()
+    return (
+        ("set", "infrastructure_ref", e.infrastructure_ref),
+        ("set", "instructions_ref", e.instructions_ref),
     )
 
 
@@ -184,6 +200,13 @@ def out_of_scope(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
     return (*_afresh(), ("add", "round", 1), ("set", "must_fix", [*_pointed(c, "code/files.json"), *said]))
 
 
+def left_bounds(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
+    """Nobody can widen a frozen plan: the coder begins again where it began, and is told what was not taken."""
+    why = "the change left the frozen plan and was not taken: make it again, inside the plan"
+    told = ("set", "must_fix", [{"id": "bounds", "text": c.beyond_ref, "why": why}])
+    return (*_afresh(), ("add", "turn", 1), told, ("set", "detail_ref", c.beyond_ref))
+
+
 def unclear(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
     item = {"id": "unclear", "text": c.coder_ref, "why": "the coder finds the plan unclear"}
     return (*_afresh(), ("set", "must_fix", [item]))
@@ -230,6 +253,8 @@ def coded(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     """The tree is another one: whatever was accepted before is void."""
     said = e.reply or {}
     return (
+        ("set", "before", stands_on(c)),
+        ("set", "commands_ref", said.get("outside", "")),
         ("set", "commit", e.commit),
         ("set", "tree", e.tree),
         ("set", "patch_ref", e.patch_ref),
@@ -246,8 +271,10 @@ def coded(c: Context, e: AgentFacts) -> tuple[Op, ...]:
     )
 
 
-def crew_coded(_c: Context, e: ChildEnded) -> tuple[Op, ...]:
+def crew_coded(c: Context, e: ChildEnded) -> tuple[Op, ...]:
     return (
+        ("set", "before", stands_on(c)),
+        ("set", "commands_ref", ""),
         ("set", "commit", e.commit),
         ("set", "tree", e.tree),
         ("set", "patch_ref", ""),

@@ -101,6 +101,7 @@ class E(Events):
     codegen_completed = event("There is a change, and all of it is inside the plan.", X, InspectFacts)
     codegen_empty = event("Nothing was changed.", X, InspectFacts)
     scope_mismatch = event("The change leaves what was planned.", X, InspectFacts)
+    bounds_left = event("The change leaves the frozen plan that bounds the task.", X, InspectFacts)
     plan_unclear = event("The coder cannot build this plan.", X, InspectFacts)
     code_reviewed = event("A reviewer has judged the change; others have not.", X, AgentFacts)
     code_reviews_complete = event("Every reviewer has judged the change.", X, AgentFacts)
@@ -151,7 +152,8 @@ STILL = ("ready", "stuck", "broken", "unwritten")  # where a person may waive a 
 
 
 def _changed(c: ctx.Context) -> bool:
-    return c.step in STILL and "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree
+    made = "code/files.json" in c.artifacts and bool(c.tree) and c.tree != c.base_tree
+    return c.step in STILL and made and not c.beyond
 
 
 def _decides(choice: str) -> Guard:
@@ -188,10 +190,12 @@ PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remai
 PLAN_BLOCKED = Guard("plan_blocked", "plan-review.json: blocked", lambda _, e: e.blocked)
 PLAN_OK = Guard("plan_ok", "plan-review.json: ok is true and blocked is false", lambda _, e: e.ok and not e.blocked)
 TREE_READY = Guard("tree_ready", "the working tree is set up", lambda _, e: e.ready)
+UNTOUCHED = Guard("untouched", "the crew's change touches nothing that decides about tests or agents", lambda c, e: c.codegen == "roundtable" and e.infrastructure == 0)
 TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
 CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: e.success and bool(e.tree))
 SAYS_UNCLEAR = Guard("says_unclear", "the coder says that essential parts of the plan are missing", lambda c, _: c.coder_status == "plan_unclear")
 SAYS_MISMATCH = Guard("says_mismatch", "the coder says that the plan lacks files", lambda c, _: c.coder_status == "scope_mismatch")
+LEAVES_BOUNDS = Guard("leaves_bounds", "changed files, or commands that were wanted, are outside the frozen plan", lambda c, _: c.beyond > 0)
 LEAVES_PLAN = Guard("leaves_plan", "changed files are outside plan.files.json", lambda _, e: e.outside > 0)
 EMPTY = Guard("empty", "there is no change", lambda c, e: e.copies == 0 or e.patch == 0 or c.tree == c.base_tree)
 BUILT = Guard("built", "diff.patch exists and the changed files are in code/files", lambda c, e: e.copies > 0 and e.patch > 0 and e.outside == 0 and e.tree == c.tree)
@@ -218,7 +222,7 @@ AT_WORK = at("at_work", "it broke in the phase's own work", "broken")
 AT_RECORD = at("at_record", "the work is done, and could not be laid down", "unwritten")
 HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go on with", lambda c, _: c.step in STILL and "planning/planning.ai.json" in c.artifacts)
 HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
-HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with", lambda c, _: _changed(c))
+HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with, inside the frozen plan where there is one", lambda c, _: _changed(c))
 HAS_SEEN = Guard("has_seen", "the phase stands still, there is a change to go on with, and what it does to the tests was accepted", lambda c, _: _changed(c) and c.evidence != "touched")
 ACCEPTED = Guard("accepted_outcome", "the outcome is accepted", lambda c, _: c.outcome == "accepted", reads=("outcome",))
 REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.outcome == "reverted", reads=("outcome",))
@@ -283,6 +287,8 @@ TABLE = table(
     row(S.codegen,     E.codegen_empty,             otherwise,       S.codegen,      None,        "no change, too often: ask a person",              PARK, sets=STOP),
     row(S.codegen,     E.scope_mismatch,            otherwise,       S.planning,     REGRESSIONS, "scope mismatch",                                  "§3.5", sets=WORK),
     row(S.codegen,     E.scope_mismatch,            otherwise,       S.codegen,      None,        "too often: ask a person",                         PARK, sets=STOP),
+    row(S.codegen,     E.bounds_left,               otherwise,       S.codegen,      REGRESSIONS, "re-run codegen: it left the frozen plan",         "§2 codegen → codegen", sets=WORK),
+    row(S.codegen,     E.bounds_left,               otherwise,       S.codegen,      None,        "too often: ask a person",                         PARK, sets=STOP),
     row(S.codegen,     E.plan_unclear,              otherwise,       S.plan_review,  REGRESSIONS, "plan unclear",                                    "§3.5", sets=WORK),
     row(S.codegen,     E.plan_unclear,              otherwise,       S.codegen,      None,        "too often: ask a person",                         PARK, sets=STOP),
     # review
@@ -326,6 +332,7 @@ TABLE = table(
     row(S.revert,      E.revert_recorded,           otherwise,       S.done,         None,        "reverted",                                        "§3.12", sets={"outcome": "reverted"}),
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
     # in every phase
+    row(S.codegen,     E.documents_recorded,        UNTOUCHED,       S.codegen,      None,        "look at what is on disk: the tests are as they were", DISK, sets={"step": "inspect", "evidence": "plain"}),
     *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
     *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=UNWRITTEN) for phase in PHASES),
     *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: ask a person",             DISK, sets=STOP) for phase in PHASES),
@@ -373,7 +380,7 @@ NAMES = (
     naming(MEASURE, (otherwise, E.baseline_recorded)),
     naming(CODE, (BROKE, E.agent_failed), (FITS, E.code_written), (otherwise, E.agent_failed)),
     naming(CREW, (CREW_APPROVED, E.crew_done), (otherwise, E.crew_failed)),
-    naming(INSPECT_CODE, *SEEN, (SAYS_UNCLEAR, E.plan_unclear), (SAYS_MISMATCH, E.scope_mismatch), (LEAVES_PLAN, E.scope_mismatch), (EMPTY, E.codegen_empty), (BUILT, E.codegen_completed), (otherwise, E.documents_damaged)),
+    naming(INSPECT_CODE, *SEEN, (LEAVES_BOUNDS, E.bounds_left), (SAYS_UNCLEAR, E.plan_unclear), (SAYS_MISMATCH, E.scope_mismatch), (LEAVES_PLAN, E.scope_mismatch), (EMPTY, E.codegen_empty), (BUILT, E.codegen_completed), (otherwise, E.documents_damaged)),
     naming(REVIEW_CODE, (CODE_OPINION_BROKE, E.agent_failed), (LAST_CODE_OPINION, E.code_reviews_complete), (otherwise, E.code_reviewed)),
     naming(INSPECT_REVIEW, *SEEN, (FLAWED, E.plan_flawed), (PASSES, E.review_passes), (otherwise, E.needs_code_changes)),
     naming(RUN_SUITES, (otherwise, E.suites_run)),
@@ -416,6 +423,7 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.crew_coded, (E.crew_done,)),
     (folds.nothing_coded, (E.codegen_empty,)),
     (folds.out_of_scope, (E.scope_mismatch,)),
+    (folds.left_bounds, (E.bounds_left,)),
     (folds.unclear, (E.plan_unclear,)),
     (folds.code_sent_back, (E.needs_code_changes,)),
     (folds.replanned, (E.plan_flawed,)),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from steersman.kernel.canonical import digest_of
-from steersman.machines.task.context import Context, adoptable, shown
+from steersman.machines.task.context import Context, adoptable, shown, stands_on
 
 CHOICES = ["approve", "rework", "review", "replan", "revert"]
 
@@ -80,7 +80,13 @@ def code(c: Context) -> dict[str, Any]:
         "scope": c.documents.get("plan.files.json", ""),
     }
     asked = _agent(c, c.coder, "code", mode="implementation", **given)
-    return {**asked, "contract": "task_coder", "writes": True, "baseline": c.baseline_ref}
+    return {
+        **asked,
+        "contract": "task_coder",
+        "writes": True,
+        "baseline": c.baseline_ref,
+        "bounds": c.bounds_ref,
+    }
 
 
 def crew(c: Context) -> dict[str, Any]:
@@ -90,8 +96,8 @@ def crew(c: Context) -> dict[str, Any]:
         "mode": "implementation",
         "deliver": "none",
         "task_ref": c.documents.get("planning/planning.ai.json", "") or c.task_ref,
-        "base_commit": c.commit or c.base_commit,
-        "base_tree": c.tree or c.base_tree,
+        "base_commit": stands_on(c)["commit"],
+        "base_tree": stands_on(c)["tree"],
         "target": "",
     }
 
@@ -149,6 +155,7 @@ def deliver(c: Context) -> dict[str, Any]:
         "accepted_by": c.accepted_by if c.accepted_tree == c.tree else "",
         "contract": c.artifacts.get("planning/planning.ai.json", ""),
         "results": c.results_ref,
+        "bounds": c.bounds_ref,
     }
 
 
@@ -171,7 +178,8 @@ def record_plan_review(c: Context) -> dict[str, Any]:
 
 def record_code(c: Context) -> dict[str, Any]:
     stands = {"base": c.base_commit, "base_tree": c.base_tree, "bounds": c.bounds_ref}
-    return {"phase": "codegen", "turn": c.turn, **stands, **_of(c), **_documents(c)}
+    made = {"commands": c.commands_ref, "crew": c.codegen == "roundtable", "baseline": c.baseline_ref}
+    return {"phase": "codegen", "turn": c.turn, **stands, **made, **_of(c), **_documents(c)}
 
 
 def record_review(c: Context) -> dict[str, Any]:
@@ -273,13 +281,13 @@ def _agent(c: Context, role: str, prompt: str, mode: str = "proposal", **texts: 
     session = c.sessions.get(role)
     answers = [given["text"] for given in c.answers]
     words = {f"note_{n}": ref for n, ref in enumerate((*answers, *c.notes), 1)}
-    given = {"task": c.task_ref, **words, **texts}
+    given = {"task": c.task_ref, **words, **texts, "bounds": c.bounds_ref}
     return {
         "role": role,
         "mode": mode,
         "prompt": prompt,
         "round": c.turn if mode == "implementation" else c.round,
-        "commit": c.commit or c.base_commit,
+        "commit": stands_on(c)["commit"],
         "base": c.base_commit,
         "texts": {name: ref for name, ref in given.items() if ref},
         "said": [name for name in ("task", *words) if given.get(name)],

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permissions
-from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
@@ -21,21 +20,23 @@ from steersman.contracts.task.replies import (
 )
 from steersman.contracts.workspace import Change, Checkout
 from steersman.errors import ContractError, UnrecordableError
-from steersman.judges.changes import Suspect, gating, instructions, suspects, told
+from steersman.judges.changes import Suspect
 from steersman.judges.findings import named_finding, unfounded
 from steersman.judges.reply import Parsed, parse_reply
-from steersman.judges.text import clip
+from steersman.judges.text import clip, one_line
 from steersman.runtime.budget import ceiling
 from steersman.runtime.call import Again, Call, Performed
+from steersman.runtime.performers.bounds import allows, bounds_of, commands_beyond
 from steersman.runtime.performers.instructions import as_on_the_base, conventions
 from steersman.runtime.performers.prompt import compose
-from steersman.runtime.performers.scene import scene_of
+from steersman.runtime.performers.suspicion import counted, suspected
 from steersman.runtime.performers.tree import ready_tree, tree_at
 from steersman.runtime.roles import role_of
 from steersman.runtime.words import outside_name
 
 BACKOFF_MS = 1_000
 LONGEST_MS = 60_000
+TASK_CODER = "task_coder"  # the contract of the only writer whose commands are judged with its change
 
 
 async def ask(call: Call) -> Performed:
@@ -46,15 +47,24 @@ async def ask(call: Call) -> Performed:
     nonce = call.world.chance.nonce()
     prompt = compose(call, nonce, await asyncio.to_thread(conventions, call, workspace))
     prompt_ref = call.payloads.put(prompt)
-    asked = request(call, prompt, nonce, tree)
+    of = await asyncio.to_thread(bounds_of, call) if call.given("writes") else None
+    asked = msgspec.structs.replace(request(call, prompt, nonce, tree), allows=allows(of))
     async with as_on_the_base(call, workspace, tree):
         reply = await call.world.agent(call.given("role"), call.config).call(asked)
+    if reply.outside and call.given("contract") != TASK_CODER:
+        reply = _stopped(reply, commands_beyond(of, reply.outside))
     change, found, unkept = (
         await asyncio.to_thread(_capture, call, workspace, tree)
         if call.given("writes") and not reply.error
         else (None, (), "")
     )
     return judge(call, reply, prompt_ref, nonce, change, found, unkept)
+
+
+def _stopped(reply: AgentReply, told: list[str]) -> AgentReply:
+    """Whose work nobody holds to the plan afterwards has not done it when it wanted to leave it."""
+    denied = "provider_permission_denied"
+    return msgspec.structs.replace(reply, error=denied, detail=clip("\n".join(told), 2000), text="")
 
 
 def request(call: Call, prompt: str, nonce: str, tree: Checkout) -> AgentRequest:
@@ -93,18 +103,9 @@ def _capture(call: Call, workspace: Any, tree: Checkout) -> tuple[Change, tuple[
     label = f"{call.given('mode')}-{call.given('round', 1)}-{call.item.attempt}-{asked}"
     try:
         change = workspace.capture(call.run, tree.path, call.given("base"), label)
-        checks = tuple(tuple(argv) for argv in call.config.checks.values())
-        commands = (*checks, *(tuple(argv) for argv in call.config.worktree.setup))
-        scene = scene_of(workspace, call.given("base"), change, commands, _before(call))
-        return change, suspects(change.touched, commands, scene, checks), ""
+        return change, suspected(call, workspace, change), ""
     except UnrecordableError as error:
         return Change(tree.commit, tree.tree, (), "", 0, 0), (), str(error)
-
-
-def _before(call: Call) -> list[CommandResult]:
-    """What the checks said on the base tree."""
-    ref = call.given("baseline")
-    return msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
 
 
 def judge(
@@ -139,7 +140,9 @@ def judge(
         reset_at=reply.reset_at,
         text_ref=put(reply.text),
         prompt_ref=prompt_ref,
-        reply=plain_reply(call, parsed.value) if isinstance(parsed, Parsed) and not problems else None,
+        reply={**plain_reply(call, parsed.value), **_wanted(call, reply)}
+        if isinstance(parsed, Parsed) and not problems
+        else None,
         problems_ref=put(problems or unkept),
         provider=outside_name(call.world, reply.provider),
         model=outside_name(call.world, reply.model),
@@ -152,21 +155,11 @@ def judge(
         added=change.added if change else 0,
         removed=change.removed if change else 0,
         patch_ref=put(change.patch) if change else "",
-        **(_touched(call, change, found) if change else {}),
+        **(counted(call, change, found) if change else {}),
         refused_ref=put("\n".join(reply.refused)),
         tokens=reply.usage.tokens,
         micro_usd=reply.usage.micro_usd,
     )
-
-
-def _touched(call: Call, change: Change, found: tuple[Suspect, ...]) -> dict[str, Any]:
-    """What of a change decides about tests or agents."""
-    put, names = call.payloads.put, instructions(change.touched)
-    return {
-        "infrastructure": len(gating(found, call.config.rules.changed_tests)),
-        "infrastructure_ref": put(told(found)),
-        "instructions_ref": put(json.dumps(names)) if names else "",
-    }
 
 
 def _open(call: Call) -> dict[str, str]:
@@ -200,6 +193,12 @@ def plain_reply(call: Call, value: Any) -> dict[str, Any]:
             }
         case _:
             return {"role": call.given("role"), **_counted(value), "reply": put(_whole(call, value))}
+
+
+def _wanted(call: Call, reply: AgentReply) -> dict[str, str]:
+    """Commands outside the frozen plan, one a line."""
+    told = "\n".join(clip(one_line(script), 400) for script in reply.outside)
+    return {"outside": call.payloads.put(told)} if told else {}
 
 
 def _whole(call: Call, value: msgspec.Struct) -> str:

@@ -4,8 +4,9 @@ Each execution is journaled when it is over: verdict, exit code, tests, tree, an
 **Invariant:** what is counted was run by this run on this tree; nothing an agent says is evidence.
 """
 
+import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +17,11 @@ from steersman.judges.baseline import stale
 from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
+from steersman.runtime.performers.bounds import argv_beyond, bounds_of
 from steersman.runtime.performers.tree import failure_text, ready_tree, tree_at
+
+if TYPE_CHECKING:
+    from steersman.machines.coordinator.bounds import Bounds
 
 
 async def check(call: Call) -> CheckFacts:
@@ -90,6 +95,12 @@ class _Round:
         self._call = call
         self._ready: frozenset[str] = frozenset()
         self._trees: set[str] = set()
+        self._of: list[Bounds | None] = []  # looked for once
+
+    async def _bounds(self) -> "Bounds | None":
+        if not self._of:
+            self._of.append(await asyncio.to_thread(bounds_of, self._call))
+        return self._of[0]
 
     @property
     def tree(self) -> str:
@@ -120,7 +131,7 @@ class _Round:
             # What a repository ignores is in no record: no agent may have left something there for the checks.
             tree = await ready_tree(call, self._ready, untouched=True)
             self._ready |= {tree.path}
-            result = await _run(call, command, tree.path)
+            result = await _run(call, command, tree.path, await self._bounds())
             done = _plain(call, result, tree.tree)
             await call.part(key, done)
         self._trees.add(done["tree"])
@@ -132,9 +143,9 @@ def _differ(one: CommandResult, other: CommandResult) -> bool:
     return one.verdict != other.verdict or names[0] != names[1]
 
 
-async def _run(call: Call, command: Command, path: str) -> CommandResult:
+async def _run(call: Call, command: Command, path: str, of: "Bounds | None") -> CommandResult:
     commands = call.world.commands(call.config)
-    problem = commands.problem(command)
+    problem = argv_beyond(of, command.argv) or commands.problem(command)
     if problem is not None:
         return CommandResult(
             name=command.name, argv=command.argv, source=command.source, verdict="blocked", reason=problem

@@ -10,7 +10,9 @@ from steersman.contracts.workspace import Delivery
 from steersman.errors import SteersmanError, WorkspaceError
 from steersman.judges.text import printable
 from steersman.ports.anchors import Anchor
+from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
+from steersman.runtime.performers.bounds import bounds_of, files_beyond
 from steersman.runtime.projections import markdown, picture
 from steersman.views.pull_request import body
 
@@ -33,12 +35,24 @@ async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
         words = _letter(call) if call.given("form") == DRAFT else ""
         target = call.given("target") or None
         workspace = call.world.workspace(call.config)
+        left = await asyncio.to_thread(_left, call, workspace)
+        if left:
+            return DeliveryFacts(detail_ref=call.payloads.put("\n".join(left)))
         done = await asyncio.to_thread(
             workspace.deliver, call.run, *given, target, message(call), words, exact=exact
         )
     except WorkspaceError as error:
         return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)
+
+
+def _left(call: Call, workspace: Workspace) -> list[str]:
+    """What a frozen plan does not cover is never handed over, whatever led here."""
+    of = bounds_of(call)
+    if of is None:
+        return []
+    change = workspace.change(call.given("commit"), call.given("base"))
+    return [*dict.fromkeys(files_beyond(of, [t.path for t in change.touched]).values())]
 
 
 async def revert(call: Call) -> DeliveryFacts:

@@ -6,9 +6,9 @@ What a document says is worked out in `judges.task`; here texts are written and 
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -23,6 +23,10 @@ from steersman.judges.task.scope import outside
 from steersman.judges.text import clip, one_line
 from steersman.kernel.canonical import canonical
 from steersman.runtime.call import Call
+from steersman.runtime.performers.bounds import bounds_of, commands_beyond, files_beyond
+
+if TYPE_CHECKING:
+    from steersman.machines.coordinator.bounds import Bounds
 
 Shape = TypeVar("Shape")
 LARGEST = 4 * 1024 * 1024  # bytes of a copy
@@ -36,6 +40,8 @@ class Desk:
         self.written: dict[str, str] = {}
         self.refs: dict[str, str] = {}
         self.told: list[str] = []
+        self.beyond: list[str] | None = None  # of a change: what is outside the frozen plan, in words
+        self.suspects: dict[str, Any] = {}  # of a crew's change
 
     def reply(self, ref: str, shape: type[Shape]) -> Shape:
         """An agent's reply as it was kept."""
@@ -75,8 +81,11 @@ class Desk:
         self.written[name] = ""
 
     def facts(self) -> RecordFacts:
-        told = self.call.payloads.put("\n".join(self.told)) if self.told else ""
-        return RecordFacts(written=self.written, refs=self.refs, told_ref=told)
+        put = self.call.payloads.put
+        beyond = self.beyond
+        held = {} if beyond is None else {"beyond": len(beyond), "beyond_ref": put("\n".join(beyond))}
+        told = put("\n".join(self.told))
+        return RecordFacts(written=self.written, refs=self.refs, told_ref=told, **held, **self.suspects)
 
 
 def off_the_loop(work: Callable[[Call], Any]) -> Any:
@@ -98,9 +107,9 @@ def lay_change(desk: Desk, change: Change, base_tree: str) -> None:
     """The patch, a copy of every changed file, and the list of both, held against the scope."""
     call = desk.call
     patch = desk.lay_text(PATCH, change.patch)
-    files = desk.document(FILES, PlanFiles)
-    left = set(outside(files, change.touched)) if files is not None else {t.path for t in change.touched}
-    left |= set(beyond(call, [t.path for t in change.touched]))
+    of = bounds_of(call)
+    left, beyond = strays(desk, change, of)
+    wanted = call.payloads.get(call.given("commands", "")).splitlines()
     listed, kept = copied(call, change)
     desk.written[COPIES] = folder_digest(kept)
     desk.lay_down(
@@ -113,10 +122,23 @@ def lay_change(desk: Desk, change: Change, base_tree: str) -> None:
             patch_digest=patch,
             files=tuple(listed),
             outside=tuple(sorted(left)),
+            held_to=of.plan_id if of is not None else "",
+            commands=tuple(clip(one_line(script), 400) for script in wanted[:100]),
         ),
     )
-    desk.told += [f"outside the plan: {one_line(path)}" for path in sorted(left)]
+    found = [*dict.fromkeys(beyond.values()), *commands_beyond(of, wanted)]
+    desk.beyond = found
+    desk.told += [one_line(told) for told in found]
+    desk.told += [f"outside the plan: {one_line(path)}" for path in sorted(left - beyond.keys())]
     desk.told += [f"{c.change}: {one_line(c.path)}" for c in listed]
+
+
+def strays(desk: Desk, change: Change, of: "Bounds | None") -> tuple[set[str], dict[str, str]]:
+    """Every changed file outside the scope, and of these with why those outside the frozen plan."""
+    files, names = desk.document(FILES, PlanFiles), [t.path for t in change.touched]
+    left = set(outside(files, change.touched)) if files is not None else set(names)
+    beyond = files_beyond(of, names)
+    return left | beyond.keys(), beyond
 
 
 def copied(call: Call, change: Change) -> tuple[list[Copy], dict[str, str]]:
@@ -153,16 +175,3 @@ def _uncopied(call: Call, path: str, data: bytes) -> str:
     if call.payloads.hide(path) != path:
         return "its name holds a secret"
     return name_problem(f"{COPIES}/{path}") or ""
-
-
-def beyond(call: Call, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of some names that a frozen plan does not cover; all of them where they are more than it allows."""
-    ref = call.given("bounds", "")
-    if not ref:
-        return ()
-    from steersman.machines.coordinator.bounds import Bounds
-    from steersman.machines.coordinator.bounds import outside as left
-
-    of = msgspec.json.decode(call.payloads.get(ref), type=Bounds)
-    apart = tuple(name for name in names if left(of, files=(name,)))
-    return tuple(names) if not apart and left(of, files=names) else apart

@@ -10,8 +10,9 @@ from steersman.contracts.task.facts import BaseFacts, RevertFacts
 from steersman.errors import ConflictError, NotThereError, SteersmanError, UndoneError, WorkspaceError
 from steersman.judges.text import one_line
 from steersman.runtime.call import Call
+from steersman.runtime.performers.bounds import bounds_of
 from steersman.runtime.performers.delivery import undoing
-from steersman.runtime.performers.desk import Desk, lay_change
+from steersman.runtime.performers.desk import Desk, lay_change, strays
 
 
 async def look_at_base(call: Call) -> BaseFacts:
@@ -42,6 +43,16 @@ def _base(call: Call) -> BaseFacts:
             told_ref=call.payloads.put(told),
         )
     desk = Desk(call)
+    left, beyond = strays(desk, found.change, bounds_of(call))
+    if left:  # a file that others have moved is changed where it is now
+        told = "\n".join(one_line(beyond.get(path) or f"outside the plan: {path}") for path in sorted(left))
+        return BaseFacts(
+            moved=True,
+            conflicts=len(left),
+            base=found.base,
+            base_tree=found.base_tree,
+            told_ref=call.payloads.put(told),
+        )
     lay_change(desk, found.change, found.base_tree)
     return BaseFacts(
         moved=True,

@@ -33,7 +33,9 @@ from steersman.judges.task.plan import files_of, flaws, open_questions, plan_of,
 from steersman.judges.task.suites import test_report
 from steersman.judges.text import clip
 from steersman.runtime.call import Call
-from steersman.runtime.performers.desk import Desk, beyond, lay_change, off_the_loop
+from steersman.runtime.performers.bounds import bounds_of, files_beyond
+from steersman.runtime.performers.desk import Desk, lay_change, off_the_loop
+from steersman.runtime.performers.suspicion import counted, suspected
 from steersman.runtime.projections import picture
 
 
@@ -93,14 +95,14 @@ def _reviewed_plan(desk: Desk) -> None:
     plan, files = desk.document(PLAN, Plan), desk.document(FILES, PlanFiles)
     if plan is None:
         raise ValueError("there is no plan to review: plan first")
-    left = beyond(call, [f.path for f in files.files]) if files is not None else ()
+    left = files_beyond(bounds_of(call), [f.path for f in files.files]) if files is not None else {}
     made = opinions.plan_review(
         call.run,
         call.given("round"),
         call.given("artifacts")[PLAN],
         desk.replies("opinions", PlanReviewerReply),
         call.given("providers"),
-        flaws(plan, files, left),
+        flaws(plan, files, tuple(left.values())),
     )
     desk.lay_down(PLAN_REVIEW, made)
     desk.told += [f"{i.id} {i.found_by}: {i.text}" for i in made.blocking_issues]
@@ -109,8 +111,11 @@ def _reviewed_plan(desk: Desk) -> None:
 
 def _coded(desk: Desk) -> None:
     call = desk.call
-    change = call.world.workspace(call.config).change(call.given("commit"), call.given("base"))
+    workspace = call.world.workspace(call.config)
+    change = workspace.change(call.given("commit"), call.given("base"))
     lay_change(desk, change, call.given("base_tree"))
+    if call.given("crew"):
+        desk.suspects = counted(call, change, suspected(call, workspace, change))
 
 
 def _reviewed_code(desk: Desk) -> None:
@@ -131,10 +136,10 @@ def _tested(desk: Desk) -> None:
     call = desk.call
     ref = call.given("results", "")
     results = msgspec.json.decode(call.payloads.get(ref), type=list[CommandResult]) if ref else []
-    counted = msgspec.convert(call.given("checks"), CheckFacts)
+    checks = msgspec.convert(call.given("checks"), CheckFacts)
     known = call.config.known_failures
     made = test_report(
-        call.run, call.given("turn"), call.given("tree"), results, counted, call.config.no_tests, known
+        call.run, call.given("turn"), call.given("tree"), results, checks, call.config.no_tests, known
     )
     desk.lay_down(TESTS, made)
     desk.told += [

@@ -21,6 +21,7 @@ from steersman.judges.planning.facts import (
     jvm,
     licence,
     locks,
+    own_checks,
     ownership,
     php,
     python,
@@ -36,7 +37,7 @@ from steersman.judges.planning.facts.secret_files import is_secret
 READERS: tuple[Reader, ...] = tuple(
     reader
     for module in (
-        python, javascript, go, rust, jvm, dotnet, ruby, php, c_cpp, elixir, swift, dart, haskell, tasks,
+        python, javascript, go, rust, jvm, dotnet, ruby, php, c_cpp, elixir, swift, dart, haskell, tasks, own_checks,
         ci, ownership, containers, infrastructure, databases, documentation, licence, locks,
     )
     for reader in module.READERS

@@ -1,0 +1,76 @@
+"""What an agent that is held to some commands may do in a shell of its own."""
+
+import pytest
+
+from steersman.judges.own_shell import outside
+
+UNIT = ("python3", "-m", "unittest", "-q")
+INSIDE = [
+    "python3 -m unittest -q",
+    "python3  -m unittest '-q'",
+    "/bin/bash -lc 'python3 -m unittest -q'",
+    "/bin/bash -lc \"sed -n '1,80p' calc.py\"",
+    "python3 -m unittest -q 2>&1 | tail -5",
+    "python3 -m unittest -q > /dev/null && echo ok || echo 'not; ok'",
+    "cat calc.py; rg -n add . # what is there",
+    "ls -la\ngit status\ngit diff HEAD -- calc.py",
+    "printf %s 'def add(a, b):\n    return $(a)\n' > calc.py",
+    "cat > calc.py <<'EOF'\ndef add(a, b):\n    return `a` + $(b)\nEOF\nls",
+    "cat <<-EOF > notes\n\tcurl is no command here\n\tEOF",
+    "cat << 'EOF'\nx\nEOF",
+    "apply_patch <<'END'\n*** Begin Patch\nEND",
+    "mkdir -p src && mv a.py src/a.py && rm -rf old",
+    'echo "$HOME" a\\ b "c\\"d"',
+    "cat 0<calc.py <<<text",
+    "",
+]
+OUTSIDE = [
+    "curl http://example.org",
+    "python3 -m unittest -q -v",
+    "python3 -m unittest",
+    "python3 -m unittest -q && curl http://example.org",
+    "ls | sh",
+    "ls\ncurl x",
+    "ls & curl x",
+    "bash -c 'curl x'",
+    "bash script.sh",
+    "A=1 python3 -m unittest -q",
+    "git push",
+    "git",
+    "find . -exec curl {} ;",
+    "rg --pre curl x",
+    "echo $(curl x)",
+    'echo "$(curl x)"',
+    'echo "${A:=x}"',
+    "echo `curl x`",
+    'echo "`curl x`"',
+    "(curl x)",
+    "cat <(curl x)",
+    "cat <<EOF\n$(curl x)\nEOF",
+    "cat <<EOF\nno end",
+    "cat <<EOF",
+    "echo 'no end",
+    "echo no end\\",
+    "cat > ; ls",
+    "ls &&& ls",
+    "python3 - <<'PY'\nprint(1)\nPY",
+]
+
+
+@pytest.mark.parametrize("script", INSIDE)
+def test_what_is_inside(script):
+    """The commands word for word, whatever looks at files, and whatever handles them: the change shows that."""
+    assert not outside(script, {UNIT})
+
+
+@pytest.mark.parametrize("script", OUTSIDE)
+def test_what_is_outside(script):
+    """Every other program, also behind one that is inside; and whatever a shell would have to work out first."""
+    assert outside(script, {UNIT})
+    assert outside(f"/bin/bash -lc {script!r}", {UNIT}) or "\\" in script
+
+
+def test_nothing_is_allowed_but_looking():
+    """Held to no command at all."""
+    assert outside("python3 -m unittest -q", ())
+    assert not outside("cat calc.py", ())
