@@ -1,5 +1,8 @@
 """The line editor: several lines, completion, a history without secrets; and what is said where it is missing."""
 
+import os
+import pty
+import select
 import stat
 import sys
 from pathlib import Path
@@ -13,7 +16,8 @@ from prompt_toolkit.output import DummyOutput
 
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
-from steersman.faces.prompt import EntryLog, completer, prompt_for
+from steersman.faces.prompt import EntryLog, asking, completer, prompt_for
+from steersman.faces.sitting import forget_typed
 
 SECRET = "correct-horse-battery-staple"
 TOKEN = "ghp_" + "a1B2" * 9
@@ -89,6 +93,56 @@ def test_a_history_that_cannot_be_kept_is_no_reason_to_stop(deck, tmp_path):
     kept.symlink_to(elsewhere)
     log.write("lost")
     assert (log.read(), elsewhere.read_text()) == ([], "mine\n")
+
+
+@pytest.mark.parametrize("place", ["pipe", "folder", "closed"])
+def test_a_history_that_is_no_file_is_none(deck, tmp_path, place):
+    """Nothing is waited for, nothing is told: the prompt is there."""
+    kept = tmp_path / "state" / "repl-history"
+    kept.parent.mkdir()
+    match place:
+        case "pipe":
+            os.mkfifo(kept)
+        case "folder":
+            kept.mkdir()
+        case "closed":
+            kept.write_text('"old"\n')
+            kept.parent.chmod(0o500)
+    assert typed(deck, "/next\r") == ["/next"]
+    kept.parent.chmod(0o700)
+
+
+def test_of_a_huge_history_the_end_is_read(deck, tmp_path):
+    """However long it is, a prompt is there at once; the last entries are known."""
+    log = EntryLog(deck)
+    log.write("first")
+    kept = tmp_path / "state" / "repl-history"
+    with kept.open("ab") as file:
+        file.truncate(1 << 40)  # sparse
+    with kept.open("ab") as file:
+        file.write(b"\n")
+    log.write("last")
+    assert log.read() == ["last"]
+
+
+def test_the_first_line_fits_the_terminal():
+    """What is legal next is cut with a mark, not hidden; nothing in it is obeyed or begins a new line."""
+    assert (
+        asking("ready \x1b[2J\nmore " + "and more " * 9, 40)
+        == "ready \\x1b[2J\\nmore and more and more …\n> "
+    )
+
+
+def test_what_was_typed_before_the_question_answers_nothing(monkeypatch):
+    """A yes that was typed ahead is dropped before anybody is asked."""
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        os.write(master, b"y\n")
+        assert select.select([terminal], [], [], 5)[0]
+        forget_typed()
+        assert not select.select([terminal], [], [], 0)[0]
+    os.close(master)
 
 
 def test_without_the_editor_it_is_said_how_to_get_it(deck, monkeypatch):

@@ -71,15 +71,18 @@ def terminal(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> None:
-    """Ctrl-C brings the prompt back and nothing is lost; back to codegen by tests, back to planning by review; delivered."""
+    """No letter does anything while agents work, Ctrl-C brings the prompt back, and nothing is lost; back to codegen by tests,
+    back to planning by review; delivered."""
     terminal.until("no task yet")
     terminal.type("/plan Fix add")
     terminal.on_screen("Ctrl-C stop")
-    terminal.type("", "C-c")
+    terminal.type("/abode")  # no letter does anything to a run that somebody works at
+    terminal.type("", "C-c", "C-c", "C-c")
     terminal.until("planning:work (working)")
     rewrite(project, astray())
     terminal.type("/next")
     terminal.until("planning:ready", "/next→plan_review")
+    terminal.on_screen("planning  planning_converged · planner/scripted")  # the steps stay when the pane is gone
     terminal.type("/review p", "Tab")
     terminal.on_screen("> /review plan")
     terminal.type("")
@@ -100,6 +103,7 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
         terminal.until(f"{phase}:ready", f"/next→{leads}")
     terminal.type("/accept")
     terminal.until("accept:decide", "/accept")
+    terminal.on_screen("nothing is accepted yet: /accept [reason] accepts exactly this")
     terminal.type("/accept \\")
     terminal.type("looks right")
     terminal.on_screen("accept exactly this? [y/N]:")

@@ -78,9 +78,14 @@ def test_a_whole_task_at_the_prompt(project: Project):
     hand_out(project, astray())
     there = ("/review plan", "/codegen", "/review code", "/test")
     back = ("/next", "/review code", "/next", *there)
-    said = typed(project, "/plan Fix add", *there, *back, "/accept", "/accept good", "y", "/quit")
+    said = typed(project, "/plan Fix add", *there, *back, "/accept good", "/accept good", "y", "/quit")
     run = project.only()
     assert said.code == 0, said
+    shown_first, _, decided = said.out.partition(
+        "nothing is accepted yet: /accept good accepts exactly this\n"
+    )
+    assert (shown_first.count("all of it: "), decided.count("all of it: ")) == (1, 1), said
+    assert '"schema_version"' not in said.out
     assert phases(project, run) == WAY, said
     assert delivered(project, run) == RIGHT
     shown = banners(said.out)
@@ -128,7 +133,7 @@ def test_no_word_skips_a_phase(project: Project):
         "/answer yes",
     )
     said = typed(project, *words, "/nonsense", "/review", "/next now", '/next --override "', "/quit")
-    assert said.code == 0
+    assert said.code == 4
     assert said.err.count("the task is in planning (ready, waiting for you)") == len(words)
     assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words)
     assert len(project.entries(run)) == before
@@ -179,6 +184,7 @@ def test_another_machine_has_its_own_words(project: Project):
     assert "a roundtable has no /codegen" in said.err
     assert "takes no free text" in said.err
     assert project.call("runs", "--json").json()[0]["outcome"] == "approved", said
+    assert banners(said.out)[-1].endswith("(approved) · /followup /revert"), said
 
 
 # ── overrides ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -409,5 +415,5 @@ def test_a_task_that_cannot_be_read_stops_no_other(project: Project):
     assert told[whole][0] == "waiting for you"
     assert (told[broken][0], f"audit verify {broken}" in told[broken][1]) == ("broken", True)
     said = typed(project, "/status", f"/switch {whole}", "/next", "/quit", words=("repl", broken))
-    assert (said.code, "quarantined" in said.err) == (0, True), said
+    assert (said.code, "quarantined" in said.err) == (5, True), said
     assert "plan_review:ready" in said.out

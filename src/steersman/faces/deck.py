@@ -64,6 +64,7 @@ class Deck:
         self.helm, self.given, self.as_json, self.mute = helm, project, as_json, mute
         self.quiet = False  # leaves out the look at due timers
         self.prompting = False  # a prompt follows that says what can be typed
+        self.signal = 0  # by which a run was let go of
         self._journal: Journal | None = None
         self._bridge: Bridge | None = None
         self._sight: Bridge | None = None

@@ -3,16 +3,20 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.faces.deck import DONE, ENDED, Deck
+from steersman.ports.journal import Gate
 from steersman.runtime.projections import Picture, picture
+from steersman.views.acceptance import acceptance
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
 from steersman.views.screen import check, finding
-from steersman.views.why import redelivery, undelivered, unreverted
+from steersman.views.why import FOLLOWUP, redelivery, undelivered, unreverted
 
 LISTED = 10
+SHOWN = 100  # lines of a change; all of them are shown to whoever accepts it
 
 
 def tell_ending(deck: Deck, run: str, code: int) -> int:
@@ -36,15 +40,24 @@ def _tell(deck: Deck, seen: Picture, code: int) -> None:
             _outcome(deck, seen)
         case "waiting for you":
             for gate in (g for g in s.gates if not g.answer):
-                for line in phase_lines(seen.snapshot, seen.text) if gate.job == "next" else ():
-                    deck.say(line)
-                lines = asked(gate, seen.text, deck.me, not_isolated=s.not_isolated)
-                for line in lines[: lines.index("answer with:")] if deck.prompting else lines:
-                    deck.say(line)
+                _tell_gate(deck, seen, gate)
         case _:
             deck.say(f"run {s.run} is let go in {s.state}, nothing is lost")
-            for command in _next(deck, seen):
+            for command in () if deck.prompting else _next(deck, seen):
                 deck.say(f"  {command}")
+
+
+def _tell_gate(deck: Deck, seen: Picture, gate: Gate) -> None:
+    """What a gate is about, in words where there are some, and what it asks."""
+    told: list[str] = []
+    if gate.job == "next":
+        told = phase_lines(seen.snapshot, seen.text)
+    elif gate.job == "decide":
+        told = acceptance(seen.snapshot, seen.status, gate, seen.text, most=SHOWN)
+        gate = replace(gate, shown={n: ref for n, ref in gate.shown.items() if n == "detail"})
+    lines = asked(gate, seen.text, deck.me, not_isolated=seen.status.not_isolated)
+    for line in (*told, *(lines[: lines.index("answer with:")] if deck.prompting else lines)):
+        deck.say(line)
 
 
 def _outcome(deck: Deck, seen: Picture) -> None:
@@ -127,6 +140,7 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
             again = [redelivery(s.run, deck.me)] if undelivered(seen.snapshot) else []
             return [*again, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
         case "stopped":
-            return [f"{deck.me} show {s.run}", f'{deck.me} followup {s.run} "what to do differently"']
+            again = f'{deck.me} followup {s.run} "what to do differently"'
+            return [f"{deck.me} show {s.run}", *([again] if FOLLOWUP in seen.live.machine.events else [])]
         case _:
             return [f"{deck.me} resume {s.run}", f"{deck.me} why {s.run}"]

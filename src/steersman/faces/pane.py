@@ -1,4 +1,7 @@
-"""The live pane: state, round, time in state, who works, tokens, budget, findings, checks, keys. Terminals only."""
+"""The live pane: state, round, time in state, who works, tokens, budget, findings, checks, keys. Terminals only.
+
+Before a prompt the steps stay behind as lines, so that whoever scrolls back sees what led to the question.
+"""
 
 import time
 from collections.abc import Sequence
@@ -25,10 +28,11 @@ LAST = 6  # steps that stay in sight
 class Pane:
     """Redrawn four times a second; everything from outside is plain text, never markup."""
 
-    keys = True
+    pane = True
 
     def __init__(self, deck: Deck, *, keys: str) -> None:
         self._deck, self._keys = deck, keys
+        self.keys = not deck.prompting
         self._entries: list[Entry] = []
         self._status: Status | None = None
         self._note = ""
@@ -51,7 +55,10 @@ class Pane:
 
     def watch(self, live: Live, entries: Sequence[Sealed]) -> None:
         known = self._entries[-1].seq if self._entries else 0
-        self._entries += [s.entry for s in entries if s.entry.seq > known]
+        new = [s.entry for s in entries if s.entry.seq > known]
+        self._entries += new
+        if self._deck.prompting:
+            self._leave(new)
         journal = self._deck.journal
         shown = status_of(
             live.machine,
@@ -71,6 +78,14 @@ class Pane:
     def note(self, text: str) -> None:
         self._note = text
 
+    def _leave(self, entries: Sequence[Entry]) -> None:
+        """Lines above the pane, which stay when it is gone."""
+        for entry in entries:
+            told = step(entry)
+            if told:
+                clock = time.strftime("%H:%M:%S", time.localtime(entry.at // 1000))
+                self._rich.console.print(_text(f"{clock}  {told}", style="dim"))
+
     def _draw(self) -> RenderableType:
         s = self._status
         if s is None:
@@ -78,7 +93,7 @@ class Pane:
         table = Table.grid(padding=(0, 2))
         for name, value in _rows(s, time.time_ns() // 1_000_000):
             table.add_row(Text(name, style="dim"), _text(value))
-        for entry in self._entries[-LAST * 2 :][-LAST:]:
+        for entry in () if self._deck.prompting else self._entries[-LAST * 2 :][-LAST:]:
             told = step(entry)
             if told:
                 table.add_row(Text(f"{entry.seq}", style="dim"), _text(told))

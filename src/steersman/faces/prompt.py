@@ -4,19 +4,20 @@
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
 from steersman.judges.redaction import redact
-from steersman.judges.text import printable
+from steersman.judges.text import clip, one_line, well_formed
 
 if TYPE_CHECKING:
-    from steersman.faces.sitting import Reader
+    from steersman.faces.entries import Reader
 
 INSTALL = 'the prompt needs prompt_toolkit: pip install "steersman[repl]"; lines from a pipe need nothing'
-KEPT = 1_000  # entries of the history
+KEPT, LONGEST = 1_000, 1 << 20  # entries of the history, and bytes of it that are read
 
 
 def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
@@ -36,11 +37,16 @@ def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
 
     def read(message: str) -> str | None:
         try:
-            return str(session.prompt(f"{printable(message)}\n> "))
+            return str(session.prompt(asking(message, session.output.get_size().columns)))
         except EOFError:
             return None
 
     return read
+
+
+def asking(message: str, columns: int) -> str:
+    """What stands before the cursor: a line that fits, cut with a mark where it does not, and the place to type."""
+    return f"{clip(one_line(message), columns - 1)}\n> "
 
 
 def completer(completions: Callable[[str], list[str]]) -> Any:
@@ -112,10 +118,9 @@ class EntryLog:
         import msgspec
 
         try:
-            with os.fdopen(
-                os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8", errors="replace"
-            ) as file:
-                lines = file.read().splitlines()[-KEPT:]
+            with os.fdopen(self._opened(os.O_RDONLY), "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST))
+                lines = file.read(LONGEST).splitlines()[-KEPT:]
         except OSError:
             return []
         found = []
@@ -134,7 +139,14 @@ class EntryLog:
 
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
-            with os.fdopen(os.open(self._path, flags, 0o600), "ab") as file:
+            with os.fdopen(self._opened(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
                 os.fchmod(file.fileno(), 0o600)
-                file.write(msgspec.json.encode(self.hide(text)) + b"\n")
+                file.write(msgspec.json.encode(self.hide(well_formed(text))) + b"\n")
+
+    def _opened(self, flags: int) -> int:
+        """A plain file, or an error: no link is followed, no pipe is waited for."""
+        found = os.open(self._path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise OSError(f"{self._path} is no plain file")
+        return found

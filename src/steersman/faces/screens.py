@@ -18,6 +18,7 @@ from steersman.views.status import Status
 class Screen(Protocol):
     """Follows a drive."""
 
+    pane: bool  # whether it draws over lines, so that nothing may be echoed between them
     keys: bool  # whether single keys are read while it is up
 
     def watch(self, live: Live, entries: Sequence[Sealed]) -> None: ...
@@ -33,7 +34,7 @@ class Screen(Protocol):
 class Lines:
     """One plain line a step; with --json nothing at all."""
 
-    keys = False
+    pane = keys = False
 
     def __init__(self, deck: Deck) -> None:
         self._deck = deck
@@ -70,12 +71,13 @@ class Lines:
 
 
 KEYS = "d detach · a abort · Ctrl-C stop, twice to abort"
+AT_PROMPT = "Ctrl-C stop"  # whoever sits at a prompt types ahead: no letter may do anything
 
 
-def screen_for(deck: Deck, *, keys: str = KEYS) -> Screen:
+def screen_for(deck: Deck, *, keys: str = "") -> Screen:
     """A live pane in a terminal, lines elsewhere; `keys` is what it says about the keyboard."""
     if is_terminal() and not deck.as_json and not deck.mute:
         from steersman.faces.pane import Pane
 
-        return Pane(deck, keys=keys)
+        return Pane(deck, keys=keys or (AT_PROMPT if deck.prompting else KEYS))
     return Lines(deck)

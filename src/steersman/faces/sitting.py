@@ -1,63 +1,19 @@
 """A sitting at the prompt: what a person types, one entry at a time, becomes a deed.
 
 The grammar is that of the current run's machine: its gates' choices and its legal events.
-**Invariant:** commands come from the person's own lines alone; no word skips a phase.
+**Invariant:** commands come from the person's own lines alone; no word skips a phase, and none answers a gate that was
+not open when the prompt was drawn.
 """
 
 import shlex
-import sys
 from collections.abc import Callable
-from typing import Protocol
 
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import DONE, REFUSED, Deck
-from steersman.faces.deeds import Deeds, begin, listed, standing
+from steersman.faces.deck import DONE, Deck
+from steersman.faces.deeds import Deeds, NotNowError, begin, listed, standing
+from steersman.faces.lexicon import HELP, LOOKS, SAID, parted, short, slash, unknown, words_of
 from steersman.judges.text import one_line, visible
-from steersman.views.ways import AFTER, CALLED, LAID_DOWN, TASK, TRIGGERS, Standing, Way
-
-HELP = {
-    "plan": "[words]: begin a task; in planning, plan again with these words",
-    "review": "plan | code: go on to that review, or have it done again",
-    "codegen": "[words]: go on to codegen, or have it done again",
-    "test": "go on to the tests, or have them run again",
-    "accept": "[reason]: see exactly what is accepted, say yes, have it delivered",
-    "revert": "[reason]: take the change back",
-    "next": '[--override "reason"]: go on to the next phase, or past its guard',
-    "redo": "[phase] [words]: do a phase again; reopens a task that is done",
-    "restore": "put the recorded documents back",
-    "adopt": "take over a plan that was changed by hand",
-    "retry": "try again what could not be done",
-    "answer": "[text]: answer what the plan asks, one by one or all at once",
-    "approve": "[reason]: answer the open gate: yes",
-    "rework": "words: answer the open gate: again, and this is what to change",
-    "reject": "[reason]: answer the open gate: no",
-    "followup": "words: ask a run that has its outcome for more",
-    "abort": "[reason]: stop the run for good",
-    "resume": "drive the run on from where it was let go",
-    "status": "where the run is, what it waits for, what is legal",
-    "show": "[file]: the documents, or one of them",
-    "diff": "the change",
-    "why": "what the run waits for and what would move it",
-    "tasks": "every task here",
-    "switch": "run: go to another run",
-    "new": "words: begin another task",
-    "help": "[command]: this",
-    "quit": "end the sitting (so does Ctrl-D)",
-}
-ALWAYS = ("status", "show", "diff", "why", "resume", "abort", "tasks", "switch", "new", "help", "quit")
-OF_TASK = ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "restore", "adopt", "retry", "answer", "approve", "rework")  # fmt: skip
-OF_OTHERS = ("approve", "rework", "reject", "followup")
-WORDS = (
-    "free text goes to the planner, or answers what the plan asks; end a line with \\ to go on in the next"
-)
-
-
-class Reader(Protocol):
-    """Where a person's entries come from."""
-
-    def __call__(self, message: str) -> str | None:
-        """The next entry; None at the end."""
-        ...
+from steersman.views.ways import AFTER, CALLED, LAID_DOWN, TASK, TRIGGERS, Standing
 
 
 class Sitting:
@@ -65,6 +21,10 @@ class Sitting:
 
     def __init__(self, deck: Deck, run: str = "") -> None:
         self.deck, self.run = deck, run
+        self._drawn: tuple[str, tuple[str, ...]] = (
+            "",
+            (),
+        )  # the run and its open gates, as the prompt had them
         deck.prompting = True
         self.settle()
 
@@ -81,30 +41,42 @@ class Sitting:
         return standing(self.deck, self.run) if self.run else None
 
     def banner(self) -> str:
-        """The current run, its phase and what is legal next, in one line."""
-        now = self.now()
+        """The current run, its phase and what is legal next, in one line; a run that cannot be read is said to be so."""
+        self._drawn = ("", ())
+        try:
+            now = self.now()
+            self._drawn = (self.run, self._asked())
+        except SteersmanError as error:
+            return f"{self.run}: {one_line(str(error))} · /tasks /switch /new"
         if now is None:
-            return 'no task yet: /plan "what to do"'
+            return "no task yet: /plan what to do"
         where = f"{now.phase}:{now.step}" if now.step else now.phase
-        told = now.outcome or now.status
         plain = any(way.word == "next" for way in now.next)
         shown = [way for way in now.next if not (plain and way.word == "next --override")]
-        legal = " ".join(_short(way) for way in shown[:6]) or "/status"
-        return f"{now.run} {where} ({told}) · {legal}"
+        legal = " ".join(short(way) for way in shown[:6]) or "/status /new /switch"
+        return f"{now.run} {where} ({now.outcome or now.status}) · {legal}"
+
+    def _asked(self) -> tuple[str, ...]:
+        """The gates that are open now."""
+        gates = self.deck.sight.world.journal.gates(self.run) if self.run else ()
+        return tuple(gate.id for gate in gates if not gate.answer)
 
     def commands(self) -> tuple[str, ...]:
         """What can be typed for a run of this machine."""
-        machine = self.deck.sight.head(self.run).machine if self.run else TASK
-        return (*OF_TASK, *ALWAYS) if machine == TASK else (*OF_OTHERS, *ALWAYS)
+        now = self.now()
+        return words_of(now.machine, now.next) if now is not None else words_of(TASK)
 
     def completions(self, text: str) -> list[str]:
         """What the last word of an entry may become: commands, phases, runs, documents."""
         if not text.startswith("/") or "\n" in text:
             return []
         first, *rest = text[1:].split(" ")
-        if not rest:
-            return [f"/{name}" for name in self.commands() if name.startswith(first)]
-        return [word for word in self._second(first) if len(rest) == 1 and word.startswith(rest[0])]
+        try:
+            if not rest:
+                return [f"/{name}" for name in self.commands() if name.startswith(first)]
+            return [word for word in self._second(first) if len(rest) == 1 and word.startswith(rest[0])]
+        except SteersmanError:  # a run that cannot be read completes nothing
+            return []
 
     def _second(self, command: str) -> list[str]:
         match command:
@@ -112,17 +84,14 @@ class Sitting:
                 return ["plan", "code"]
             case "redo":
                 now = self.now()
-                return (
-                    [w.word.removeprefix("redo ") for w in now.next if w.word.startswith("redo ")]
-                    if now
-                    else []
-                )
+                legal = now.next if now else ()
+                return [w.word.removeprefix("redo ") for w in legal if w.word.startswith("redo ")]
             case "next":
                 return ["--override"]
-            case "switch":
-                return (
-                    [task.run for task in listed(self.deck, everything=True)] if self.deck.has_store() else []
-                )
+            case "raise":
+                return ["turns", "tokens", "usd", "hours"]
+            case "switch" if self.deck.has_store():
+                return [head.run for head in self.deck.sight.world.journal.heads(limit=1_000)]
             case "help":
                 return list(self.commands())
             case "show" if self.run:
@@ -134,85 +103,85 @@ class Sitting:
 
     # ── what is typed ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def entry(self, text: str) -> bool:
-        """One entry of the person's; whether the sitting goes on."""
+    def entry(self, text: str) -> int | None:
+        """One entry of the person's, and what became of it; None ends the sitting."""
         if not text.startswith("/"):
-            self._say(text)
-            return True
-        word, _, rest = text[1:].partition(" ")
+            return self._say(text)
+        word, rest = parted(text)
         if word in ("quit", "exit"):
-            return False
-        if word not in HELP:
-            raise UserError(f"there is no /{word}: /help says what there is")
-        if word not in self.commands():
+            return None
+        known = self.commands() if word not in LOOKS else LOOKS
+        if word not in known and word not in HELP:
+            raise unknown(word, known)
+        if word not in known:
             machine = self.deck.sight.head(self.run).machine
-            raise UserError(
-                f"a {machine} has no /{word}: it has {', '.join(f'/{c}' for c in self.commands())}"
-            )
-        deed: Callable[[str], object] = getattr(self, f"_{word}")
-        deed(rest.strip())
-        return True
+            raise UserError(f"a {machine} has no /{word}: it has {', '.join(f'/{c}' for c in known)}")
+        if word not in LOOKS:
+            self._still(word)
+        deed: Callable[[str], int | None] | None = getattr(self, f"_{word}", None)
+        code = deed(rest) if deed is not None and word in HELP else self._own(word, rest)
+        return DONE if code is None else code
 
-    def _say(self, text: str) -> None:
+    def _still(self, word: str) -> None:
+        """What was asked when the prompt was drawn is what is asked now: nobody answers what he has not seen."""
+        run, gates = self._drawn
+        if self.run == run and word not in ("abort", "resume") and self._asked() != gates:
+            raise NotNowError(
+                f"run {run} has moved meanwhile, and nothing was done: look where it is, then say it again"
+            )
+
+    def _say(self, text: str) -> int:
         """Free text: an answer where the plan asks, else words for the planner, or for whoever works next."""
+        if text in self.commands():
+            raise UserError(
+                f"did you mean /{text}? Words for the planner are more than the name of a command"
+            )
         if not self.run:
-            self._new(text)
-            return
-        if self._is_task():
-            deeds = self._deeds()
-            if deeds.gate("questions") is not None:
-                deeds.answer(text)
-            else:
-                deeds.say(text)
-            return
-        raise UserError(
-            f"a run of this machine takes no free text: {', '.join(f'/{c}' for c in self.commands())}"
-        )
+            return self._new(text)
+        if not self._is_task():
+            raise UserError(
+                f"a run of this machine takes no free text: {', '.join(f'/{c}' for c in self.commands())}"
+            )
+        self._still("words")
+        deeds = self._deeds()
+        return deeds.answer(text) if deeds.gate("questions") is not None else deeds.say(text)
 
     # ── the phases ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _plan(self, words: str) -> None:
-        if not self.run:
-            self._new(words)
-        else:
-            self._trigger("planning", words)
+    def _plan(self, words: str) -> int:
+        return self._trigger("planning", words) if self.run else self._new(words)
 
-    def _review(self, words: str) -> None:
+    def _review(self, words: str) -> int:
         which, _, rest = words.partition(" ")
         phase = TRIGGERS.get(f"review {which}")
         if phase is None:
             raise UserError("review what? /review plan or /review code")
-        self._trigger(phase, rest)
+        return self._trigger(phase, rest)
 
-    def _codegen(self, words: str) -> None:
-        self._trigger("codegen", words)
+    def _codegen(self, words: str) -> int:
+        return self._trigger("codegen", words)
 
-    def _test(self, words: str) -> None:
-        self._trigger("test", words)
+    def _test(self, words: str) -> int:
+        return self._trigger("test", words)
 
-    def _trigger(self, phase: str, words: str = "") -> None:
+    def _trigger(self, phase: str, words: str = "") -> int:
         """A phase's own word: go on to it from the one before, do it again where the task is in it; never skip."""
         deeds, here = self._deeds(), self._deeds().snapshot.state
         gate = deeds.gate()
-        if (
-            gate is None
-            and self.deck.bridge.head(self.run).status == "working"
-            and here == phase
-            and not words
-        ):
-            deeds.resume()
-        elif gate is not None and gate.job == "decide" and phase in ("planning", "codegen", "review"):
-            deeds.redo(phase, words)
-        elif gate is not None and gate.job == "next" and AFTER[here] == phase:
+        working = gate is None and self.deck.bridge.head(self.run).status == "working"
+        if working and here == phase and not words:
+            return deeds.resume()
+        if gate is not None and gate.job == "decide" and phase in ("planning", "codegen", "review"):
+            return deeds.redo(phase, words)
+        if gate is not None and gate.job == "next" and AFTER[here] == phase:
             self._noted(deeds, words)
-            deeds.next()
-        elif gate is not None and gate.job == "again" and here == phase:
+            return deeds.next()
+        if gate is not None and gate.job == "again" and here == phase:
             self._noted(deeds, words)
-            deeds.choose("retry")
-        elif here == phase and (gate is None or gate.job in ("next", "questions", "evidence")):
-            deeds.redo(phase, words)
-        else:
-            raise deeds.not_now(f"/{CALLED[phase]} is not next")
+            return deeds.choose("retry")
+        if here == phase and (gate is None or gate.job in ("next", "questions", "evidence")):
+            return deeds.redo(phase, words)
+        raise deeds.not_now(f"/{CALLED[phase]} is not next")
 
     def _noted(self, deeds: Deeds, words: str) -> None:
         """Words for a phase that is about to begin are kept for whoever works there; in planning they plan again."""
@@ -221,85 +190,137 @@ class Sitting:
         if words:
             deeds.note(words)
 
-    def _accept(self, reason: str) -> None:
+    def _accept(self, reason: str) -> int:
         deeds = self._deeds()
-        gate = deeds.gate("next")
-        if gate is not None and deeds.snapshot.state == "test":
-            deeds.next()  # what is accepted is shown before anybody is asked
-            return
-        question = "accept exactly this?"
-        deeds.accept(reason, sure=lambda: self.deck.agreed(question, "answer in the next line: y"))
+        if deeds.gate("next") is not None and deeds.snapshot.state == "test":
+            code = deeds.next()
+            if deeds.gate("decide") is not None:
+                said = f" {one_line(reason)}" if reason else ""
+                self.deck.say(f"nothing is accepted yet: /accept{said or ' [reason]'} accepts exactly this")
+            return code
+        return deeds.accept(reason, sure=self._sure)
 
-    def _revert(self, reason: str) -> None:
-        self._deeds().revert(reason)
+    def _sure(self) -> bool:
+        """A yes that was typed after the question: what was typed ahead answers nothing."""
+        forget_typed()
+        return self.deck.agreed("accept exactly this?", "answer in the next line: y")
 
-    def _next(self, words: str) -> None:
+    def _revert(self, reason: str) -> int:
+        if self._is_task():
+            return self._deeds().revert(reason)
+        from steersman.faces.commands.revert import take_back
+
+        return take_back(self.deck, self._here(), "", reason)
+
+    def _next(self, words: str) -> int:
         deeds = self._deeds()
         given = _split(words)
         if not given:
-            deeds.next()
-        elif given[0] == "--override":
-            deeds.override(" ".join(given[1:]))
-        else:
-            raise UserError('/next takes nothing, or --override "reason"')
+            return deeds.next()
+        if given[0] == "--override":
+            return deeds.override(" ".join(given[1:]))
+        raise UserError('/next takes nothing, or --override "reason"')
 
-    def _redo(self, words: str) -> None:
+    def _redo(self, words: str) -> int:
         deeds = self._deeds()
         phase, _, rest = words.partition(" ")
         if phase in LAID_DOWN:
-            deeds.redo(phase, rest)
-        else:
-            here = deeds.snapshot.state
-            if here == "done":
-                raise deeds.not_now("redo which phase?")
-            deeds.redo(here, words)
+            return deeds.redo(phase, rest)
+        here = deeds.snapshot.state
+        if words or here == "done":
+            what = (
+                f"there is no phase {phase!r} to do again"
+                if words
+                else "which phase is to be done again is not said"
+            )
+            raise deeds.not_now(what)
+        return deeds.redo(here)
 
-    def _restore(self, reason: str) -> None:
-        self._deeds().choose("restore", reason=reason)
+    def _restore(self, reason: str) -> int:
+        return self._deeds().choose("restore", reason=reason)
 
-    def _adopt(self, reason: str) -> None:
-        self._deeds().choose("adopt", reason=reason)
+    def _adopt(self, reason: str) -> int:
+        return self._deeds().choose("adopt", reason=reason)
 
-    def _retry(self, reason: str) -> None:
-        self._deeds().choose("retry", reason=reason)
+    def _retry(self, reason: str) -> int:
+        return self._deeds().choose("retry", reason=reason)
 
-    def _answer(self, text: str) -> None:
-        self._deeds().answer(text)
+    def _answer(self, text: str) -> int:
+        if self._is_task():
+            return self._deeds().answer(text)
+        from steersman.faces.questions import answer_with, ask_each, waiting_pack
+
+        gate, pack = waiting_pack(self.deck, self._here())
+        if text:
+            raise UserError(
+                "the questions of a plan are answered one by one: type /answer alone, or /defaults"
+            )
+        return answer_with(self.deck, gate, ask_each(self.deck, pack))
+
+    def _defaults(self, _: str) -> int:
+        from steersman.faces.questions import answer_with, waiting_pack
+
+        return answer_with(self.deck, waiting_pack(self.deck, self._here())[0], None)
 
     # ── any machine ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _approve(self, reason: str) -> None:
-        self._choice("approve", reason=reason)
+    def _approve(self, reason: str) -> int:
+        return self._choice("approve", reason=reason)
 
-    def _rework(self, text: str) -> None:
+    def _rework(self, text: str) -> int:
         if not visible(text):
             raise UserError("rework needs words: /rework what to change")
-        self._choice("rework", text=self.deck.bridge.text(self._here(), text))
+        return self._choice("rework", text=self.deck.bridge.text(self._here(), text))
 
-    def _reject(self, reason: str) -> None:
-        self._choice("reject", reason=reason)
+    def _reject(self, reason: str) -> int:
+        return self._choice("reject", reason=reason)
 
-    def _choice(self, choice: str, **more: str) -> None:
+    def _stop(self, reason: str) -> int:
+        return self._choice("stop", reason=reason)
+
+    def _raise(self, words: str) -> int:
+        from steersman.faces.commands.answers import chosen
+
+        figure, _, amount = words.removeprefix("--").partition(" ")
+        whole = figure in ("turns", "tokens") and amount.strip().isdecimal()
+        if not whole and (figure not in ("usd", "hours") or not amount.strip()):
+            raise UserError("raise what? /raise turns 20, or tokens, usd, hours")
+        given = {figure: int(amount) if whole else amount.strip()}
+        return chosen(self.deck, self._here(), "raise", given)
+
+    def _choice(self, choice: str, **more: str) -> int:
         from steersman.faces.commands.answers import answered
 
-        answered(self.deck, self._here(), choice, None, **more)
+        return answered(self.deck, self._here(), choice, None, **more)
 
-    def _followup(self, text: str) -> None:
+    def _own(self, word: str, reason: str) -> int:
+        """A word that only this machine has: a choice of its open gate, or one of its events."""
+        from steersman.faces.commands.speak import say_event
+
+        gates = self.deck.bridge.world.journal.gates(self._here())
+        if any(word in gate.choices for gate in gates if not gate.answer):
+            return self._choice(word, reason=reason)
+        return say_event(self.deck, self.run, word, {}, reason)
+
+    def _followup(self, text: str) -> int:
         from steersman.faces.commands.speak import follow
 
         if not visible(text):
             raise UserError("a follow-up needs words: /followup what else")
-        follow(self.deck, self._here(), text)
+        return follow(self.deck, self._here(), text)
 
-    def _abort(self, reason: str) -> None:
+    def _deliver(self, reason: str) -> int:
+        return self._own("delivery_requested", reason)
+
+    def _abort(self, reason: str) -> int:
         from steersman.faces.commands.speak import stop
 
-        stop(self.deck, self._here(), reason)
+        return stop(self.deck, self._here(), reason)
 
-    def _resume(self, _: str) -> None:
+    def _resume(self, _: str) -> int:
         from steersman.faces.voyage import drive_on
 
-        drive_on(self.deck, self._here())
+        return drive_on(self.deck, self._here())
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -307,10 +328,15 @@ class Sitting:
         from steersman.faces.commands.show import tell_run
 
         tell_run(self.deck, self._here())
+        self._legal()
+
+    def _legal(self) -> None:
         now = self.now()
-        self.deck.say("legal now:")
+        self.deck.say("\nlegal now:")
         for way in now.next if now else ():
-            self.deck.say(f"  {_slash(way.word)}: {way.what}")
+            self.deck.say(f"  {slash(way.word)}: {way.what}")
+        if now and not now.next:
+            self.deck.say("  nothing but to look: /new begins another task")
 
     def _show(self, file: str) -> None:
         from steersman.faces.papers import tell_paper, tell_papers
@@ -329,31 +355,40 @@ class Sitting:
         from steersman.faces.commands.why import tell_why
 
         tell_why(self.deck, self._here())
+        self._legal()
 
     def _tasks(self, _: str) -> None:
-        for task in listed(self.deck, everything=True) if self.deck.has_store() else ():
+        there = listed(self.deck, everything=True) if self.deck.has_store() else []
+        self.deck.tell(there)
+        for task in there:
             mark = "*" if task.run == self.run else " "
             where = f"{task.phase}:{task.step}" if task.step else task.phase
-            self.deck.say(f"{mark} {task.run}  {where}  {task.outcome or task.status}  {task.title}")
+            waived = f"  {task.overrides} overridden" if task.overrides else ""
+            self.deck.say(
+                f"{mark} {task.run}  {where}  {task.outcome or task.status}{waived}  {one_line(task.title)}"
+            )
+        if not there:
+            self.deck.say("there is no task here yet: /plan what to do")
 
     def _switch(self, run: str) -> None:
         if not run:
             raise UserError("switch to which run? /tasks lists them")
         self.run = self.deck.bridge.find(run)
 
-    def _new(self, words: str) -> None:
+    def _new(self, words: str) -> int:
         if not visible(words):
             raise UserError("a task needs words: /plan what to do")
-        self.run, _ = begin(self.deck, words, step=True)
+        self.run, code = begin(self.deck, words, step=True)
+        return code
 
     def _help(self, command: str) -> None:
         word = command.removeprefix("/").split(" ")[0]
         if word and word not in HELP:
-            raise UserError(f"there is no /{word}: /help says what there is")
+            raise unknown(word, HELP)
         for name in (word,) if word else self.commands():
-            self.deck.say(f"/{name} {HELP[name]}")
+            self.deck.say(f"/{name} {HELP.get(name, '[reason]: a word of this machine')}")
         if not word:
-            self.deck.say(WORDS)
+            self.deck.say(SAID)
 
     # ── the current run ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -366,16 +401,7 @@ class Sitting:
         return self.deck.bridge.head(self._here()).machine == TASK
 
     def _deeds(self) -> Deeds:
-        return Deeds(self.deck, self._here(), lambda word, _: _slash(word))
-
-
-def _short(way: Way) -> str:
-    """A way in the prompt; of `next`, where it leads."""
-    return f"/next→{way.what.rpartition(' ')[2]}" if way.word == "next" else _slash(way.word)
-
-
-def _slash(word: str) -> str:
-    return "words" if word == "say" else f"/{word}"
+        return Deeds(self.deck, self._here(), lambda word, _: slash(word))
 
 
 def _split(words: str) -> list[str]:
@@ -385,60 +411,10 @@ def _split(words: str) -> list[str]:
         raise UserError(f"that cannot be read: {error}") from None
 
 
-def sit(deck: Deck, run: str) -> int:
-    """Reads entries until there are no more; what goes wrong is said, and the next one is read."""
-    effect = deck.helm.inside(deck.top)
-    if effect:
-        deck.warn(
-            f"refused: this comes from inside, from effect {effect}: an agent never speaks for a person",
-            fg="red",
-        )
-        return REFUSED
-    sitting = Sitting(deck, deck.bridge.find(run) if run else "")
-    read = _reader(deck, sitting)
-    while True:
-        try:
-            text = read(_banner(sitting))
-            if text is None or not _taken(sitting, text.strip()):
-                return DONE
-            deck.answer(DONE)
-        except KeyboardInterrupt:
-            deck.say("\n(Ctrl-D ends the sitting)")
-            sitting.settle()
-        except SteersmanError as error:
-            deck.warn(str(error), fg="red")
+def forget_typed() -> None:
+    """Drops what was typed in a terminal and not read yet."""
+    import sys
+    import termios
 
-
-def _banner(sitting: Sitting) -> str:
-    """A run that cannot be read is said to be so; another one can still be gone to."""
-    try:
-        return sitting.banner()
-    except SteersmanError as error:
-        return f"{sitting.run}: {one_line(str(error))} · /tasks /switch /new"
-
-
-def _taken(sitting: Sitting, text: str) -> bool:
-    return sitting.entry(text) if text else True
-
-
-def _reader(deck: Deck, sitting: Sitting) -> Reader:
-    """From a terminal with editing, completion and a history; else plain lines."""
-    if sys.stdin is None:
-        return lambda _: None
-    if deck.as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
-        return _lines(deck)
-    from steersman.faces.prompt import prompt_for
-
-    deck.say("free text goes to the planner; /help says what can be typed, Ctrl-D ends it", dim=True)
-    return prompt_for(deck, sitting.completions)
-
-
-def _lines(deck: Deck) -> Reader:
-    def read(message: str) -> str | None:
-        deck.say(f"[{message}]", dim=True)
-        text = sys.stdin.readline()
-        while text.endswith("\\\n"):
-            text = f"{text[:-2]}\n{sys.stdin.readline()}"
-        return text or None
-
-    return read
+    if sys.stdin is not None and sys.stdin.isatty():
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -45,12 +45,17 @@ class Hands:
         if self._first is None:
             self._first = asyncio.get_running_loop().time()
             self._driver.stop()
-            self._screen.note("stopping; nothing is lost. Ctrl-C again aborts the run")
-        else:
+            again = "" if self._deck.prompting else ". Ctrl-C again aborts the run"
+            self._screen.note(f"stopping; nothing is lost{again}")
+            self._deck.signal = signal.SIGINT
+        elif (
+            not self._deck.prompting
+        ):  # there somebody who hits it often wants the prompt back, and has /abort
             self._twice.set()
 
-    def let_go(self) -> None:
+    def let_go(self, number: int) -> None:
         """SIGTERM, or the terminal is gone."""
+        self._deck.signal = number
         self._driver.stop()
 
     def key(self) -> None:
@@ -65,44 +70,46 @@ class Hands:
 
     async def linger(self) -> None:
         """Leaves a moment for the second Ctrl-C."""
-        if self._first is not None:
+        if self._first is not None and not self._deck.prompting:
             left = self._first + LINGER - asyncio.get_running_loop().time()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._twice.wait(), max(left, 0.01))
 
 
 @contextlib.contextmanager
-def _held(hands: Hands, *, keys: bool) -> Iterator[None]:
+def _held(hands: Hands, screen: Screen) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, hands.interrupt)
-    loop.add_signal_handler(signal.SIGTERM, hands.let_go)
-    loop.add_signal_handler(signal.SIGHUP, hands.let_go)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, hands.let_go, number)
     with contextlib.ExitStack() as stack:
-        if keys and sys.stdin is not None and sys.stdin.isatty():
-            stack.enter_context(_cbreak(loop, hands))
+        if screen.pane and sys.stdin is not None and sys.stdin.isatty():
+            stack.enter_context(_cbreak())
+            if screen.keys:
+                loop.add_reader(sys.stdin.fileno(), hands.key)
+                stack.callback(loop.remove_reader, sys.stdin.fileno())
         yield
 
 
 @contextlib.contextmanager
-def _cbreak(loop: asyncio.AbstractEventLoop, hands: Hands) -> Iterator[None]:
+def _cbreak() -> Iterator[None]:
+    """Nothing that is typed is echoed into the pane; what nobody reads now is there for the prompt that follows."""
     import termios
     import tty
 
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
-    tty.setcbreak(fd)
-    loop.add_reader(fd, hands.key)
+    tty.setcbreak(fd, termios.TCSADRAIN)
     try:
         yield
     finally:
-        loop.remove_reader(fd)
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
 
 async def steered(deck: Deck, screen: Screen, run: str, driver: Driver, go: Go) -> tuple[Any, bool]:
     """Drives with hands on; gives what `go` gave, and whether a driver in the background has taken over."""
     hands = Hands(deck, screen, run, driver)
-    with screen, _held(hands, keys=screen.keys):
+    with screen, _held(hands, screen):
         result = await go(driver)
         await hands.linger()
         if hands.abort:
@@ -150,8 +157,16 @@ def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:
     return DONE if detached else ended(deck, run)
 
 
-def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> int:
-    """What was posted, taken or refused; this command drives the run on unless a live driver does, and says which."""
+def spoken(
+    deck: Deck,
+    run: str,
+    posted: int,
+    *,
+    wanted_end: bool = False,
+    legal: Callable[[], list[str]] | None = None,
+) -> int:
+    """What was posted, taken or refused; this command drives the run on unless a live driver does, and says which.
+    `legal` says what could be typed instead, where a face has words of its own for it."""
     screen = screen_for(deck)
     screen.follow(run)
 
@@ -161,7 +176,7 @@ def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> in
     driver = Driver(deck.bridge.world, screen.watch)
     (verdict, by), detached = asyncio.run(steered(deck, screen, run, driver, go))
     if verdict["result"] == "refused":
-        return refused(deck, run, verdict)
+        return refused(deck, run, verdict, legal)
     if detached:
         return DONE
     if by == "this command":
@@ -172,17 +187,22 @@ def spoken(deck: Deck, run: str, posted: int, *, wanted_end: bool = False) -> in
     return DONE
 
 
-def refused(deck: Deck, run: str, verdict: dict[str, Any]) -> int:
-    """A refusal is on tape; says why and what is legal now."""
+def refused(
+    deck: Deck, run: str, verdict: dict[str, Any], typed: Callable[[], list[str]] | None = None
+) -> int:
+    """A refusal is on tape; says why and what is legal now, unless a prompt follows that does."""
     legal = _for_people(deck, run, verdict.get("legal", ()))
-    told = ", ".join(legal) or "nothing"
-    deck.warn(f"refused: {verdict['why']}; legal now: {told} (see `{deck.me} why {run}`)", fg="red")
+    told = "; ".join(typed()) if typed is not None else ", ".join(legal)
+    see = f"; legal now: {told or 'nothing'} (see `{deck.me} why {run}`)"
+    deck.warn(f"refused: {verdict['why']}{'' if deck.prompting else see}", fg="red")
     deck.tell({"run": run, **verdict, "legal": legal, "exit_code": REFUSED})
     return REFUSED
 
 
 def _for_people(deck: Deck, run: str, legal: Sequence[str]) -> list[str]:
-    """Of what has a row now, what a person may cause."""
+    """Of what has a row now, what a person may cause; nothing where the run has ended for good."""
+    if deck.bridge.live(run).snapshot.ended:
+        return []
     events = deck.bridge.world.machines[deck.bridge.head(run).machine].events
     return [name for name in legal if name not in events or events[name].origin is Origin.PERSON]
 

@@ -15,16 +15,19 @@ from steersman.views.phase import code_verdict, plan_verdict
 from steersman.views.status import Status, Text
 
 
-def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text) -> list[str]:
-    """The lines, from the recorded documents."""
+def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int | None = None) -> list[str]:
+    """The lines, from the recorded documents; with `most`, so many of the change."""
     c = fields(s.context)
+    change = printable(_of(c, PATCH, text)).splitlines()
+    rest = len(change) - (most or len(change))
     return [
         f"run {s.run} · {shown.title}",
         f"  tree {c['tree']} on base {c['base_commit'][:12]}, delivered as {c['deliver']} to {c['target'] or 'a branch'}",
         *_followed(c),
         "",
         "the change:",
-        *(f"{GUTTER}{line}".rstrip() for line in printable(_of(c, PATCH, text)).splitlines()),
+        *(f"{GUTTER}{line}".rstrip() for line in change[:most]),
+        *([f"  … and {rest} more lines"] if rest > 0 else []),
         "verdicts:",
         *(f"  {one_line(line)}" for line in _verdicts(c, text)),
         "evidence:",

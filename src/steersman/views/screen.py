@@ -14,11 +14,11 @@ WIDTH = 200
 
 
 def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
-    """Everything `show` says."""
+    """Everything `show` says; where nobody types commands, without those."""
     return [
         *_top(s, now),
         *_section("working", [work(w, now) for w in s.working]),
-        *_section("waits for you", [line for g in s.gates if not g.answer for line in (question(g), *(f"  {c}" for c in commands(g, me)))]),
+        *_section("waits for you", [line for g in s.gates if not g.answer for line in (question(g), *(f"  {c}" for c in commands(g, me) if me))]),
         *_section("findings", [finding(f) for f in s.findings]),
         *_section("last checks", [check(c) for c in s.checks]),
         *_section("budget", [figure(f) for f in s.budget]),

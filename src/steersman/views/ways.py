@@ -75,7 +75,12 @@ _CHOICES = {  # a choice of a task's gate that has a word of its own; one with n
     ("damaged_plan", "adopt"): ("adopt", "take the plan over as it is on disk"),
     ("again", "retry"): ("retry", "try again"),
 }
-_EVENTS = {"words_given": "say", "task_followup_received": "followup"}
+_EVENTS = {
+    "words_given": "say",
+    "task_followup_received": "followup",
+    "revert_requested": "revert",
+    "delivery_requested": "deliver",
+}
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -97,6 +102,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     waits: str
     next: tuple[Way, ...]
+    overrides: int = 0  # guards that people have waived so far
 
 
 def ways(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[Way, ...]:
@@ -131,7 +137,7 @@ def _waiver(m: Machine, s: Snapshot) -> Iterator[Way]:
     after = {
         r.to.name for r in m.rows if r.waivable is not None and isinstance(r.to, type(m.states[s.state]))
     }
-    for to in after:
+    for to in () if s.ended else after:
         if isinstance(override(m, s, to, "why"), Taken):
             yield Way("next --override", f"go on to {to} all the same, with a reason")
 

@@ -15,7 +15,7 @@ from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
 from steersman.views.status import checks
 
-FOLLOWUPS = ("task_followup_received",)
+FOLLOWUP = "task_followup_received"
 REDELIVER = "delivery_requested"
 REVERT = "revert_requested"
 
@@ -121,7 +121,7 @@ def _event(m: Machine, s: Snapshot, name: str, me: str) -> Reason:
     meaning = m.events[name].meaning
     if m.abort is not None and name == m.abort.name:
         return Reason("event", f"{name}: {meaning}", (f"{me} abort {s.run}",))
-    if name in FOLLOWUPS:
+    if name == FOLLOWUP:
         return Reason("event", f"{name}: {meaning}", (f'{me} followup {s.run} "…"',))
     if name == "words_given":
         return Reason("event", f"{name}: {meaning}", (f'{me} tasks say {s.run} "…"',))

@@ -69,6 +69,13 @@ def reject(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
 @_digest
 def answer(deck: Deck, *, gate: str, choice: str, reason: str, digest: str | None, **limits: Any) -> int:
     """Answer a gate with one of its own CHOICEs. A budget gate takes `raise`, with at least one new limit, or `stop`."""
+    return chosen(deck, gate, choice, limits, digest, reason)
+
+
+def chosen(
+    deck: Deck, gate: str, choice: str, limits: dict[str, Any], digest: str | None = None, reason: str = ""
+) -> int:
+    """One of a gate's own choices; `raise` with new limits as a person writes them."""
     given = _limits(limits)
     found = open_gate(deck, gate)
     if choice in found.choices:  # what a gate does not offer, it says itself
@@ -155,10 +162,10 @@ def _higher(deck: Deck, run: str, limits: dict[str, int]) -> None:
 
 
 def _limits(given: dict[str, Any]) -> dict[str, int]:
-    limits: dict[str, int] = {name: given[name] for name in ("tokens", "turns") if given[name] is not None}
-    if given["usd"] is not None:
+    limits: dict[str, int] = {n: given[n] for n in ("tokens", "turns") if given.get(n) is not None}
+    if given.get("usd") is not None:
         limits["micro_usd"] = _amount(given["usd"], "--usd", 1_000_000)
-    if given["hours"] is not None:
+    if given.get("hours") is not None:
         limits["ms"] = _amount(given["hours"], "--hours", 3_600_000)
     return limits
 

@@ -10,13 +10,17 @@ from steersman.faces.deck import Deck, verb
     "steersman repl",
     "steersman repl 261116-abc",
     "steersman repl < entries.txt",
-    exits="0 the sitting is over · 2 wrong usage · 4 refused · 5 store trouble",
+    exits="0 the sitting is over; from a pipe: every entry was done · from a pipe, the first entry that was not: "
+    "1 its run ended without approval · 2 not understood · 4 refused · 5 store trouble",
 )
 @click.argument("run", required=False, default="")
-def repl(deck: Deck, *, run: str) -> int:
+@click.option(
+    "--strict", is_flag=True, help="From a pipe: end at the first entry that is not done (default: go on)."
+)
+def repl(deck: Deck, *, run: str, strict: bool) -> int:
     """Work on RUN, or on the task that moved last, at a prompt. /help says what can be typed; Ctrl-D ends it.
 
     Lines that come from a pipe are read as if they were typed."""
-    from steersman.faces.sitting import sit
+    from steersman.faces.entries import sit
 
-    return sit(deck, run)
+    return sit(deck, run, strict=strict)

@@ -27,7 +27,11 @@ def revert(deck: Deck, *, run: str, branch: str, reason: str) -> int:
 
     Where later commits have changed the same lines, nothing is changed, and the files are named.
     """
-    found = deck.bridge.find(run)
+    return take_back(deck, deck.bridge.find(run), branch, reason)
+
+
+def take_back(deck: Deck, found: str, branch: str, reason: str) -> int:
+    """Has a delivered change undone."""
     if deck.bridge.head(found).machine == "task":
         from steersman.errors import UserError
         from steersman.faces.deeds import Deeds

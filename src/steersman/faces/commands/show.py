@@ -26,9 +26,10 @@ def tell_run(deck: Deck, found: str) -> None:
     seen = picture(deck.sight.world, found)
     owner = deck.sight.world.locks.owner(found)
     deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner})
-    for line in screen(seen.status, deck.sight.world.clock.now(), deck.me):
+    for line in screen(seen.status, deck.sight.world.clock.now(), "" if deck.prompting else deck.me):
         deck.say(line)
     if owner:
         deck.say(f"\n{owner} drives it: {deck.me} watch {found}")
     elif seen.status.status == "working":
-        deck.say(f"\nnobody drives it: {deck.me} resume {found}", fg="yellow")
+        go_on = "/resume" if deck.prompting else f"{deck.me} resume {found}"
+        deck.say(f"\nnobody drives it: {go_on}", fg="yellow")

@@ -24,7 +24,7 @@ FOLLOWUP = "task_followup_received"
 @click.option("--reason", default="", help="Why; it stays on tape.")
 def send(deck: Deck, *, run: str, event: str, data: str, reason: str) -> int:
     """Send RUN an EVENT that a person may cause. A refused one is on tape too, and what is legal now is shown."""
-    return _send(deck, deck.bridge.find(run), event, _object(data), reason)
+    return say_event(deck, deck.bridge.find(run), event, _object(data), reason)
 
 
 @verb(
@@ -46,7 +46,7 @@ def followup(deck: Deck, *, run: str, text: str, confirm: bool) -> int:
 def follow(deck: Deck, run: str, text: str) -> int:
     """A person's words to a run that has its outcome."""
     ref = deck.bridge.text(run, text)
-    return _send(deck, run, FOLLOWUP, {"choice": "followup", "text": ref, "person": deck.person}, "")
+    return say_event(deck, run, FOLLOWUP, {"choice": "followup", "text": ref, "person": deck.person}, "")
 
 
 def _confirmed(deck: Deck, run: str) -> int:
@@ -80,7 +80,8 @@ def stop(deck: Deck, run: str, reason: str) -> int:
     return spoken(deck, run, deck.bridge.abort(run, deck.person, reason), wanted_end=True)
 
 
-def _send(deck: Deck, run: str, event: str, data: dict[str, Any], reason: str) -> int:
+def say_event(deck: Deck, run: str, event: str, data: dict[str, Any], reason: str) -> int:
+    """A person's event, and what became of it."""
     refused = insider(deck, run, event)
     if refused is not None:
         return refused

@@ -1,8 +1,13 @@
 """`steersman why`: what a run waits for and what would move it."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from steersman.faces.deck import Deck, verb
+
+if TYPE_CHECKING:
+    from steersman.views.why import Reason
 
 
 @verb("why", "steersman why 261116-abc", exits="0 done · 2 wrong usage · 5 store trouble")
@@ -33,5 +38,12 @@ def tell_why(deck: Deck, found: str) -> None:
     head = live.head()
     deck.tell({"run": found, "state": head.state, "status": head.status, "reasons": reasons})
     deck.say(f"run {found} is in {head.state}, {head.status}: {live.machine.states[head.state].meaning}")
-    for line, urgent in lines(reasons):
+    for line, urgent in lines(_typed_here(reasons) if deck.prompting else reasons):
         deck.say(line, fg="red" if urgent else None)
+
+
+def _typed_here(reasons: "list[Reason]") -> "list[Reason]":
+    """For a prompt, which has words of its own for what can be done: without the commands."""
+    from msgspec.structs import replace
+
+    return [replace(reason, commands=()) for reason in reasons if reason.kind != "event"]
