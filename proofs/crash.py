@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from crossing import KILLED, Crossing, faults, forked, sailed, sea, verdict
+from crossing import KILLED, Crossing, forked, sailed, sea, verdict
 from figures import main, stamp
 
 from steersman.testing.disks import CountingVFS
@@ -60,18 +60,26 @@ class Scuttler(Guillotine):
         return self._disk.name
 
 
-def cut(folder: Path, trees: str, nth: int, blade: type[Guillotine] = Guillotine) -> bool:
+def cut(
+    folder: Path,
+    trees: str,
+    nth: int,
+    blade: type[Guillotine] = Guillotine,
+    kind: type[Crossing] = Crossing,
+) -> bool:
     """Sails until the nth moment; whether it was killed there (else the end came first)."""
-    code = sailed(folder, trees, blade(nth).set_up)
+    code = sailed(folder, trees, blade(nth).set_up, kind=kind)
     if code not in (0, KILLED):
         raise AssertionError(f"moment {nth}: the child ended with {code}")
     return code == KILLED
 
 
-def moments(folder: Path, trees: str, kind: type[Guillotine] = Guillotine) -> tuple[int, dict[str, Any]]:
+def moments(
+    folder: Path, trees: str, blade: type[Guillotine] = Guillotine, kind: type[Crossing] = Crossing
+) -> tuple[int, dict[str, Any]]:
     """How many there are in an undisturbed crossing, and what that one decided."""
-    blade = kind(0)
-    if sailed(folder, trees, blade.set_up, lambda: blade.moments) != 0:
+    counting = blade(0)
+    if sailed(folder, trees, counting.set_up, lambda: counting.moments, kind) != 0:
         raise AssertionError("the undisturbed crossing failed")
     told = verdict(folder)
     return told["after"], told
@@ -95,26 +103,31 @@ def once(
     cuts: list[int],
     reference: dict[str, Any],
     blade: type[Guillotine] = Guillotine,
+    kind: type[Crossing] = Crossing,
 ) -> tuple[int, dict[str, Any], list[str]]:
     """One crossing killed at these moments, one after the other, then let go: kills, verdict, faults."""
     folder = shore / f"{trees}-{'-'.join(map(str, cuts))}"
-    kills = sum(cut(folder, trees, nth, blade) for nth in cuts)
-    if sailed(folder, trees) != 0:
+    kills = sum(cut(folder, trees, nth, blade, kind) for nth in cuts)
+    if sailed(folder, trees, kind=kind) != 0:
         return kills, {}, [f"cuts {cuts}: it could not be gone on with"]
     told = verdict(folder)
-    return kills, told, [f"cuts {cuts}: {fault}" for fault in faults(told, reference)]
+    return kills, told, [f"cuts {cuts}: {fault}" for fault in kind.faults(told, reference)]
 
 
 def every_moment(
-    shore: Path, trees: str, step: int = 1, blade: type[Guillotine] = Guillotine
+    shore: Path,
+    trees: str,
+    step: int = 1,
+    blade: type[Guillotine] = Guillotine,
+    kind: type[Crossing] = Crossing,
 ) -> dict[str, Any]:
     """Kills at every moment (or every so many) of a whole crossing."""
-    total, reference = moments(shore / f"{blade.__name__}-{trees}-whole", trees, blade)
+    total, reference = moments(shore / f"{blade.__name__}-{trees}-whole", trees, blade, kind)
     points, kills, again, wrong = 0, 0, 0, []
     # A young store's file is grown by thousands of writes of one kind: every fiftieth of those will do.
     young = launching(shore / "launched") if blade is Scuttler else 0
     for nth in [*range(1, young, 50 * step), *range(young + 1, total + 1, step)]:
-        killed, told, faults_ = once(shore, trees, [nth], reference, blade)
+        killed, told, faults_ = once(shore, trees, [nth], reference, blade, kind)
         points, kills, again = points + 1, kills + killed, again + told.get("again", 0)
         wrong += faults_
         shutil.rmtree(shore / f"{trees}-{nth}", ignore_errors=True)

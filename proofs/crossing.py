@@ -1,4 +1,4 @@
-"""A whole roundtable that can be cut off anywhere and gone on with: what the crash and disk proofs sail.
+"""A whole run that can be cut off anywhere and gone on with: what the crash and disk proofs sail; here a roundtable.
 
 Everything is decided by seeds; store and working trees are real files. `sail` is a stubborn person: it starts the run
 if there is none, drives it, answers its gate once, until it has its outcome. Whatever was acknowledged and whatever was
@@ -26,7 +26,7 @@ from steersman.contracts.agent import AgentRequest
 from steersman.kernel.replay import Bad, chain, decision_hash
 from steersman.kernel.tape import Entry
 from steersman.machines.roundtable import MACHINE
-from steersman.ports.journal import UNFINISHED, Head
+from steersman.ports.journal import UNFINISHED, Gate, Head
 from steersman.runtime.audit import verify
 from steersman.runtime.drive import Driver
 from steersman.runtime.start import Order, start
@@ -56,11 +56,13 @@ APPROVES = {
 }
 REQUESTS = {**APPROVES, "decision": "changes_requested", "must_fix": ["put spaces around the plus"]}
 TESTS = {"test_plan": "run it", "commands": [["pytest", "-q"]], "expected_results": ["ok"]}
-CASES = 12  # of a stubborn person's turns; a crossing needs three
 
 
 class Crossing:
     """One run below one folder."""
+
+    machine = MACHINE
+    turns = 12  # of a stubborn person; this one needs three
 
     def __init__(self, folder: Path, trees: str = "fake", vfs: str | None = None) -> None:
         self.folder, self._trees = folder, trees
@@ -69,8 +71,8 @@ class Crossing:
         self.world = self._world()
 
     def _world(self) -> World:
-        agent = FakeAgent(self._answer)
-        commands = ScriptedCommands(self._checked, allow=(("pytest", "-q"),))
+        agent = FakeAgent(self.answer)
+        commands = ScriptedCommands(self.checked, allow=(("pytest", "-q"),))
         instead: dict[str, Any] = {"processes": processes} if self._trees == "git" else {}
         if self._trees == "git":
             repo = git_repository(self.folder)
@@ -78,7 +80,7 @@ class Crossing:
             instead["workspace"] = lambda _config: workspace
         return fake_world(
             self.folder,
-            {MACHINE.name: MACHINE},
+            {self.machine.name: self.machine},
             files=FILES,
             journal=self.journal,
             clock=FakeClock(step=1),
@@ -87,10 +89,26 @@ class Crossing:
             agent=agent,
             commands=commands,
             **instead,
+            **self.ports(),
         )
 
-    def _answer(self, request: AgentRequest) -> Any:
-        self._note("begun", request.effect)
+    def ports(self) -> dict[str, Any]:
+        """What else is put in place of fakes."""
+        return {}
+
+    def order(self) -> Order:
+        """What the person wants."""
+        return Order(self.machine.name, "Fix add", "ann", fake_config())
+
+    def choice(self, _gate: Gate) -> str:
+        """What the person says at a gate."""
+        return "approve"
+
+    def seen(self) -> None:
+        """The person looks at the run that has stopped."""
+
+    def answer(self, request: AgentRequest) -> Any:
+        self.note("begun", request.effect)
         match request.role, request.mode:
             case _, "proposal":
                 return said(request, f"{request.role}: the plus is a minus")
@@ -102,11 +120,11 @@ class Crossing:
             case _:
                 return said(request, TESTS)
 
-    def _checked(self, command: Any, workdir: str) -> Any:
-        self._note("ran", f"{command.name} {Path(workdir, 'calc.py').read_text() == SECOND}")
+    def checked(self, command: Any, workdir: str) -> Any:
+        self.note("ran", f"{command.name} {Path(workdir, 'calc.py').read_text() == SECOND}")
         return result(command, 0 if "a + b" in Path(workdir, "calc.py").read_text() else 1)
 
-    def _note(self, kind: str, words: str) -> None:
+    def note(self, kind: str, words: str) -> None:
         """One write of one line: it outlives a kill."""
         fd = os.open(self.folder / kind, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(fd, f"{words}\n".encode())
@@ -114,24 +132,24 @@ class Crossing:
 
     def _acknowledged(self, _live: Any, entries: Any) -> None:
         for stored in entries:
-            self._note("acknowledged", f"{stored.entry.seq} {stored.hash}")
+            self.note("acknowledged", f"{stored.entry.seq} {stored.hash}")
 
     async def sail(self) -> Head:
         """Drives the run to its outcome, starting and answering whatever is still to be."""
         head = self.journal.head(RUN)
-        for _ in range(CASES):
+        for _ in range(self.turns):
             if head is None:
-                order = Order(MACHINE.name, "Fix add", "ann", fake_config())
-                live, lock = await start(self.world, order, run=RUN)
+                live, lock = await start(self.world, self.order(), run=RUN)
                 self._acknowledged(live, live.made.entries if live.made else ())
                 head = await Driver(self.world, self._acknowledged).drive(RUN, held=lock, live=live)
             else:
                 head = await Driver(self.world, self._acknowledged).drive(RUN)
+            self.seen()
             if head.status not in UNFINISHED:
                 return head
             for gate in self.journal.gates(RUN):
                 if not gate.answer:
-                    said_ = {"choice": "approve", "person": "ann", "digest": gate.digest}
+                    said_ = {"choice": self.choice(gate), "person": "ann", "digest": gate.digest}
                     self.journal.answer(gate.id, gate.digest, said_, self.world.clock.now())
         raise AssertionError(f"run {RUN} did not come to an end: {head}")
 
@@ -162,6 +180,11 @@ class Crossing:
         starts = Counter({i.id: 1 for e in entries for i in e.planned})
         starts.update(e.cause for e in entries if e.kind == "effect_started")
         return [effect for effect, n in begun.items() if n > starts[effect]]
+
+    @staticmethod
+    def faults(told: dict[str, Any], reference: dict[str, Any]) -> list[str]:
+        """What is wrong with a disturbed run of this kind."""
+        return faults(told, reference)
 
     def lines(self, kind: str) -> list[str]:
         path = self.folder / kind
@@ -225,6 +248,7 @@ def sailed(
     trees: str,
     before: Callable[[], str | None] = lambda: None,
     after: Callable[[], Any] = lambda: None,
+    kind: type[Crossing] = Crossing,
 ) -> int:
     """A child process that sails what is in the folder to its end, notes what can be said about it, and ends.
 
@@ -232,7 +256,7 @@ def sailed(
     """
 
     def work() -> None:
-        crossing = Crossing(folder, trees, vfs=before())
+        crossing = kind(folder, trees, vfs=before())
         asyncio.run(crossing.sail())
         note = {**crossing.judged(), "after": after()}
         crossing.close()

@@ -8,6 +8,8 @@ from pathlib import Path
 from bench import Bench
 
 from steersman.contracts.task.documents import DOCUMENTS
+from steersman.runtime import projections
+from steersman.runtime.world import World
 
 
 def changed(name: str, data: bytes) -> bytes:
@@ -30,6 +32,7 @@ BYTES: dict[str, Callable[[str, bytes], bytes]] = {
 }
 PLANTED = ("link", "folder", "unreadable")
 HANDS = ("deleted", *BYTES, *PLANTED)
+BESIDE = ("state.json", "transcript.jsonl")  # made from the tape
 
 
 def spoil(folder: Path, name: str, hand: str) -> None:
@@ -90,3 +93,22 @@ def tried(bench: Bench, phase: str, name: str, hand: str) -> list[str]:
     if hand == "link":
         wrong["what the link leads to is changed"] = theirs.read_bytes() != before[name]
     return [f"{phase}: {name} {hand}: {what}" for what, holds in wrong.items() if holds]
+
+
+def retold(world: World, run: str, name: str, hand: str) -> list[str]:
+    """A hand in a file that is made from the tape: told in one sentence, made again as it was; what does not hold."""
+    folder = Path(world.artifacts.folder(run))
+    before = everything(folder)
+    spoil(folder, name, hand)
+    said = projections.write(world, run)
+    told = said[0] if len(said) == 1 else ""
+    wrong = {"it is not told once, by its name": not told.startswith(f"{name} ")}
+    if hand == "folder":
+        wrong["nobody says what to do"] = not told.endswith("is a folder; put that right and try again")
+        wrong["what was theirs is gone"] = not (folder / name / "theirs").exists()
+        heal(folder, name)
+        projections.write(world, run)
+    else:
+        wrong["nobody says what became of it"] = not told.endswith("it was made again from the tape")
+    wrong["it is not what it was"] = everything(folder) != before
+    return [f"{name} {hand}: {what}: {said}" for what, holds in wrong.items() if holds]

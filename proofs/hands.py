@@ -1,0 +1,193 @@
+"""Everything a hand can do to a file of a task, to every file, in every phase: named, never trusted, put back.
+
+    python proofs/hands.py [--quick]
+
+Three times: each phase by itself, its look at the files and its repair; a whole task each time, driven through the gate
+that names the file to the end that an undisturbed one has; and what is made from the tape, wherever the task stops.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from crossing import RUN, sea
+from figures import main, stamp
+from life import Life
+from msgspec.structs import replace
+
+from steersman.contracts.agent import AgentRequest
+from steersman.contracts.task.documents import DOCUMENTS
+from steersman.contracts.task.words import COPIES, PATCH, STATE
+from steersman.ports.journal import Gate
+from steersman.runtime.call import Call
+from steersman.runtime.live import load
+from steersman.runtime.start import Order
+from steersman.testing.rights import rights_count
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "runtime"))
+from bench import RECORDS, Bench  # beside the tests that take a sample
+from vandal import BESIDE, HANDS, everything, heal, retold, spoil, tried
+
+Hand = tuple[str, str, str]  # phase, file, what is done
+SAME = ("outcome", "way", "documents", "state", "delivered", "whole", "stale", "troubles")
+
+
+class Handled(Life):
+    """A task that goes straight to its end, into which a hand reaches once, when the phase has laid its documents down."""
+
+    def __init__(
+        self, folder: Path, hand: Hand | None = None, pace: str = "through", end: str = "approve"
+    ) -> None:
+        self.hand, self.pace, self.end = hand, pace, end
+        self.laid: dict[str, list[str]] = {}  # the files there were, by phase
+        self.told: list[str] = []  # what the gates about damage have said
+        self.retold: list[str] = []
+        self.looked = 0  # hands in what is made from the tape
+        super().__init__(folder)
+
+    def order(self) -> Order:
+        wanted = super().order()
+        return replace(wanted, options={**wanted.options, "pace": self.pace})
+
+    def ports(self) -> dict[str, Any]:
+        found = super().ports()
+        found["performers"]["task_record"] = self._reached(found["performers"]["task_record"])
+        return found
+
+    def _reached(self, record: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        async def reached(call: Call) -> Any:
+            facts, phase = await record(call), call.given("phase")
+            first = phase not in self.laid
+            self.laid.setdefault(phase, [name for name in everything(self.place) if _counts(name)])
+            if first and self.hand is not None and self.hand[0] == phase:
+                spoil(self.place, *self.hand[1:])
+            return facts
+
+        return reached
+
+    @property
+    def place(self) -> Path:
+        return Path(self.artifacts.folder(RUN))
+
+    def answer(self, request: AgentRequest) -> Any:
+        return super().answer(replace(request, round=3))  # as in the last round of a longer life
+
+    def choice(self, gate: Gate) -> str:
+        match gate.job:
+            case "damage" | "damaged_plan":
+                self.told.append(load(self.world, RUN).payloads.get(gate.shown["damage"]))
+                return "restore"
+            case "again" if self.hand is not None:
+                heal(self.place, self.hand[1])
+                return "retry"
+            case "decide":
+                return self.end
+            case "next":
+                return "approve"
+        raise AssertionError(f"the task asks about {gate.job}")
+
+    def lived(self) -> dict[str, Any]:
+        """To its end, and what can be said about it."""
+        try:
+            asyncio.run(self.sail())
+            return self.judged()
+        finally:
+            self.close()
+
+
+class Watched(Handled):
+    """The same, and wherever it stops hands reach into what is made from the tape."""
+
+    def seen(self) -> None:
+        super().seen()
+        for name, hand in product(BESIDE, HANDS):
+            self.looked += 1
+            self.retold += retold(self.world, RUN, name, hand)
+
+
+def _counts(name: str) -> bool:
+    return name != STATE and (name in DOCUMENTS or name == PATCH or name.startswith(f"{COPIES}/"))
+
+
+def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
+    """Every phase with everything that is there then: its look, its repair."""
+    cases, wrong = 0, []
+    for phase in RECORDS:
+        bench = Bench(shore / phase, disk=True).through(phase)
+        names = [*bench.c.documents, *(f"{COPIES}/{n}" for n in bench.artifacts.names(bench.run, COPIES))]
+        for name, hand in list(product(names, HANDS))[::step]:
+            cases += 1
+            wrong += tried(bench, phase, name, hand)
+    return cases, wrong
+
+
+def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[str]]:
+    """A whole task for every phase, file and hand; which files there were in each phase."""
+    accepted, reverted = Handled(shore / "accepted"), Handled(shore / "reverted", end="revert")
+    references = {"approve": accepted.lived(), "revert": reverted.lived()}
+    laid = {**accepted.laid, "revert": reverted.laid["revert"]}
+    cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in HANDS][::step]
+    wrong = []
+    for n, hand in enumerate(cases):
+        task = Handled(shore / str(n), hand, end="revert" if hand[0] == "revert" else "approve")
+        wrong += [f"driven {' '.join(hand)}: {fault}" for fault in _amiss(task, references[task.end])]
+    return laid, len(cases), wrong
+
+
+def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
+    judged = task.lived()
+    told = task.told[0].splitlines() if task.told else ["", ""]
+    assert task.hand is not None
+    wrong = [f"{key}: {judged[key]!r}" for key in SAME if judged[key] != reference[key]]
+    wrong += ["it is not named"] * (not told[0].startswith(f"{task.hand[1]} "))
+    return wrong + ["nobody says what to do"] * ("/restore" not in told[1])
+
+
+def each_stop(shore: Path) -> tuple[list[str], int, list[str]]:
+    """State and transcript, at every stop of a task that goes step by step, and of one that stops while it is taken back."""
+    record = ("revert", "revert/record.json", "deleted")
+    tasks = [Watched(shore / "steps", pace="step"), Watched(shore / "back", record, end="revert")]
+    phases = sorted({phase for task in tasks for phase in task.lived()["way"]})
+    return phases, sum(task.looked for task in tasks), [fault for task in tasks for fault in task.retold]
+
+
+def prove(quick: bool) -> dict[str, Any]:
+    """The figures; `ok` when there is no fault, and every hand could be shown."""
+    step = 23 if quick else 1
+    with sea("hands") as shore, rights_count() as counted:
+        if not counted:
+            raise AssertionError("nothing is unreadable to root here: run it as somebody else")
+        phases, wrong = each_phase(shore / "phases", step)
+        laid, tasks, amiss = each_task(shore / "tasks", step)
+        stops, beside, mistold = each_stop(shore / "stops")
+    faults = [*wrong, *amiss, *mistold]
+    return {
+        "ok": not faults and set(laid) == set(RECORDS),
+        **stamp(quick, "none: every combination is taken"),
+        "combinations": phases + tasks + beside,
+        "hands": list(HANDS),
+        "files": {**laid, "at every stop": list(BESIDE)},
+        "stops": stops,
+        "phases_by_themselves": phases,
+        "whole_tasks": tasks,
+        "made_from_the_tape": beside,
+        "faults": faults,
+        "not_tried": [
+            "hands in several files at once: a test has all of them deleted, and all of them garbage",
+            "a hand that reaches in between the look and its entry: tests have that",
+        ],
+    }
+
+
+def told(result: dict[str, Any]) -> list[str]:
+    """The figures in words."""
+    parts = f"{result['phases_by_themselves']} by phase, {result['whole_tasks']} whole tasks, {result['made_from_the_tape']} made from the tape"
+    line = f"   {result['combinations']} combinations of phase, file and hand: {parts}, {len(result['faults'])} faults"
+    return [line, *(f"   FAULT {fault}" for fault in result["faults"][:10])]
+
+
+if __name__ == "__main__":
+    sys.exit(main(__name__))

@@ -1,0 +1,66 @@
+"""A whole task killed at a few of its commits and writes; the proofs take them all, with git, and every hand in every file."""
+
+import crash
+import pytest
+from crossing import sea
+from life import WAY, Life
+from task_crash import Changes, Commits, Deeds
+
+from steersman.runtime.performers import desk
+
+DEEDS = 5  # for each file: what keeps git away, an unfinished one removed, one made, opened, put in its place
+
+
+@pytest.fixture(scope="module")
+def shore():
+    """A folder for tasks, and an undisturbed one to hold others against."""
+    with sea("life") as folder:
+        yield folder, crash.moments(folder / "whole", "fake", Deeds, Life)
+
+
+def killed(shore, cuts, blade):
+    folder, (_, reference) = shore
+    kills, told, wrong = crash.once(folder, "fake", cuts, reference, blade, Life)
+    return kills, told["again"], wrong
+
+
+def test_an_undisturbed_task(shore):
+    """Back from its tests, back to its plan, two documents put back, delivered by one commit; nothing begun twice."""
+    _, (deeds, told) = shore
+    assert (told["way"], told["outcome"], told["put_back"], told["again"]) == (WAY, "accepted", 1, 0)
+    assert Life.faults(told, told) == []
+    assert deeds > 500
+
+
+def test_killed_around_a_commit(shore):
+    """The same decisions, the same documents byte for byte, the same commit in the branch; what began twice is marked."""
+    told = [killed(shore, [nth], Commits) for nth in (75, 222)]
+    assert [fault for _, _, wrong in told for fault in wrong] == []
+    assert sum(kills for kills, _, _ in told) == 2
+
+
+def test_killed_while_a_document_is_written(shore):
+    """Between the file and its entry, with the document half there: it is laid down again, and nobody is accused."""
+    told = [killed(shore, [nth], Deeds) for nth in (2, 303)]
+    assert [fault for _, _, wrong in told for fault in wrong] == []
+    assert [kills for kills, _, _ in told] == [1, 1]
+    assert sum(again for _, again, _ in told) > 0
+
+
+def test_killed_while_recovering(shore):
+    """A recovery that is killed is a crash like any other."""
+    assert killed(shore, [500, 60], Changes)[::2] == (2, [])
+
+
+def test_the_proof_notices_another_document(shore, monkeypatch):
+    """With a desk that writes otherwise when it begins again, a kill in the last document is a fault."""
+    keep = desk.Desk._keep
+
+    def otherwise(self, name, hidden):
+        return keep(self, name, hidden + "\n" * (self.call.item.starts - 1))
+
+    monkeypatch.setattr(desk.Desk, "_keep", otherwise)
+    beside = 5  # files are made from the tape in the end, each in as many deeds as the decision
+    kills, again, wrong = killed(shore, [shore[1][0] - DEEDS * beside], Deeds)
+    assert (kills, again) == (1, 1)
+    assert [fault.split(":")[1].strip() for fault in wrong] == ["documents", "state"]
