@@ -33,12 +33,13 @@ class JournalConformance:
         assert seen(journal) == [None, [], None, [], None, None, [], [], [], [], []]
         assert (journal.gate("g"), journal.verdict(1), journal.payload(RUN, "p")) == (None, None, None)
         assert (journal.quarantined(), journal.due(AT), journal.children(RUN)) == ({}, [], [])
+        assert journal.traces() == []
 
     def test_what_is_appended_is_there(self, journal: Journal) -> None:
         """Every part of a batch is read back as it was given."""
         given = everything()
         journal.append(given)
-        assert journal.head(RUN) == given.head
+        assert (journal.head(RUN), journal.traces()) == (given.head, [RUN])
         assert list(journal.rows(RUN)) == list(given.entries)
         assert journal.snapshot(RUN) == (1, b"snapshot")
         assert (journal.payload(RUN, "p-1"), list(journal.payload_refs(RUN))) == (b"text", ["p-1"])

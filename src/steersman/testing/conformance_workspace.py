@@ -192,6 +192,26 @@ class WorkspaceConformance:
         change = workspace.capture(RUN, str(self.start(workspace, base)), base.commit, "work")
         assert (change.tree, change.files, change.patch) == (base.tree, (), "")
 
+    def test_what_a_commit_changes_is_told_again(self, workspace: Workspace, base: Base) -> None:
+        """As when it was recorded, however often; the other way round it is undone; of itself it changes nothing."""
+        change = self.edit(workspace, base, "new\n")
+        workspace.remove(RUN)
+        for _ in range(2):
+            assert workspace.change(change.commit, base.commit) == change
+        back = workspace.change(base.commit, change.commit)
+        assert (back.commit, back.tree, back.files) == (base.commit, base.tree, ("README",))
+        assert ("-new\n" in back.patch, "+hello\n" in back.patch) == (True, True)
+        same = workspace.change(change.commit, change.commit)
+        assert (same.tree, same.files, same.patch, same.touched) == (change.tree, (), "", ())
+        assert workspace.base(None) == base
+
+    def test_what_an_unknown_commit_changes_is_refused(self, workspace: Workspace, base: Base) -> None:
+        """Neither side may be one that nobody has, nor a word that git would obey."""
+        for nobodys in ("0" * len(base.commit), "no-such-commit", "--help", ""):
+            for commit, of in ((nobodys, base.commit), (base.commit, nobodys)):
+                with pytest.raises(WorkspaceError):
+                    workspace.change(commit, of)
+
     def test_a_recorded_change_can_be_checked_out(self, workspace: Workspace, base: Base) -> None:
         """What was captured comes back exactly, in the tree it was made in or, when that is gone, in a new one."""
         change = self.edit(workspace, base, "new\n")
