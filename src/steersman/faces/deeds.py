@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from steersman.contracts.task.words import PHASES
 from steersman.errors import SteersmanError, UserError
@@ -18,9 +19,10 @@ from steersman.faces.voyage import drive_on, spoken
 from steersman.judges.text import one_line, visible
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate, Head
-from steersman.views.ways import AFTER, DECIDES, TASK, Standing, Way, kept, waits_for, ways
+from steersman.views.ways import AFTER, CALLED, DECIDES, TASK, Standing, Way, kept, waits_for, ways
 
 REOPEN = "redo_accept"
+NOTHING = "nothing: it has ended for good"
 Named = Callable[[str, str], str]  # a word and a run -> what is typed for it here
 
 
@@ -53,7 +55,8 @@ def standing(deck: Deck, run: str) -> Standing:
     live = deck.sight.live(run)
     m, s, gates = live.machine, live.snapshot, world.journal.gates(run)
     owner = world.locks.owner(run)
-    alone = (Way("resume", "drive it on"),) if status(m, s) == "working" and owner is None else ()
+    moves = status(m, s) == "working" or bool(world.journal.pending(run))
+    alone = (Way("resume", "drive it on"),) if moves and owner is None else ()
     return Standing(
         run=run,
         machine=s.machine,
@@ -92,7 +95,7 @@ class Deeds:
         """Why it cannot be done, and what can."""
         now = standing(self.deck, self.run)
         waits = f" and waits: {now.waits}" if now.waits else ""
-        fits = "; ".join(self.named(way.word, self.run) for way in now.next) or "nothing"
+        fits = "; ".join(self.named(way.word, self.run) for way in now.next) or NOTHING
         return NotNowError(
             f"{what}: the task is in {now.phase} ({', '.join(filter(None, (now.step, now.status)))}){waits}\nlegal now: {fits}"
         )
@@ -125,13 +128,14 @@ class Deeds:
         target = to or AFTER[self.snapshot.state]
         posted = self.deck.bridge.override(self.run, target, self.deck.person, reason)
         self.deck.say(f"{self.deck.person}: override into {target}: {reason}")
-        return spoken(self.deck, self.run, posted)
+        return spoken(self.deck, self.run, posted, legal=self._legal)
 
     def redo(self, phase: str, words: str = "") -> int:
         """A phase again: the open decision where that is what it asks, else the machine's own event."""
         if phase not in PHASES[:-1]:
             raise UserError(f"there is no phase {phase!r}: one of {', '.join(PHASES[:-1])}")
-        self._tell_kept(phase)
+        if self._may_redo(phase):
+            self._tell_kept(phase)
         gate = self.gate("decide")
         if gate is not None and phase in ("planning", "codegen", "review", "revert"):
             return self._answered(gate, DECIDES[phase], text=self._text(words))
@@ -139,6 +143,9 @@ class Deeds:
         if gate is not None and phase == "codegen":
             return self._answered(gate, "rework", text=self._text(words))
         return self._send(f"redo_{phase}", words)
+
+    def _may_redo(self, phase: str) -> bool:
+        return any(way.word in (f"redo {phase}", CALLED[phase]) for way in standing(self.deck, self.run).next)
 
     def note(self, words: str) -> None:
         """Words for whoever works next, where the run goes on at once: what it asks is not told in between."""
@@ -285,7 +292,7 @@ class Deeds:
         told = {name: value for name, value in more.items() if value}
         posted = self.deck.bridge.answer(gate, choice, self.deck.person, digest=digest, **told)
         self.deck.say(f"{self.deck.person}: {choice} · gate {gate.id}")
-        return spoken(self.deck, self.run, posted, wanted_end=choice in ("revert", "stop"))
+        return spoken(self.deck, self.run, posted, wanted_end=choice in ("revert", "stop"), legal=self._legal)
 
     def _send(self, event: str, words: str = "", reason: str = "") -> int:
         refused = insider(self.deck, self.run, event)
@@ -293,10 +300,11 @@ class Deeds:
             return refused
         data = {"text": self._text(words), "person": self.deck.person}
         posted = self.deck.bridge.send(self.run, event, data, self.deck.person, reason)
-        code = spoken(self.deck, self.run, posted)
-        if code == REFUSED:
-            self.deck.warn(str(self.not_now("it was refused")), fg="yellow")
-        return code
+        return spoken(self.deck, self.run, posted, legal=self._legal)
+
+    def _legal(self) -> list[str]:
+        """What is legal now, as it is typed here."""
+        return [self.named(way.word, self.run) for way in standing(self.deck, self.run).next]
 
     def _text(self, words: str) -> str:
         return self.deck.bridge.text(self.run, words.strip()) if visible(words) else ""
@@ -334,7 +342,7 @@ def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
 
 def _stands(deck: Deck, head: Head) -> Standing:
     try:
-        return standing(deck, head.run)
+        return replace(standing(deck, head.run), overrides=_waived(deck, head.run))
     except SteersmanError as error:
         return Standing(
             run=head.run,
@@ -347,3 +355,11 @@ def _stands(deck: Deck, head: Head) -> Standing:
             waits=one_line(str(error)),
             next=(),
         )
+
+
+def _waived(deck: Deck, run: str) -> int:
+    """How many guards people have waived, as the tape has it."""
+    from steersman.kernel.tape import read
+
+    rows = deck.sight.world.journal.rows(run)
+    return sum(1 for _, body, _ in rows if b'"override"' in body and read(body).kind == "override")

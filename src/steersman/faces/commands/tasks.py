@@ -42,6 +42,7 @@ def tasks(ctx: click.Context) -> int | None:
 def listing(deck: Deck, *, everything: bool) -> None:
     """The tasks of this project, the last one that moved first."""
     from steersman.faces.deeds import listed
+    from steersman.judges.text import one_line
 
     found = listed(deck, everything=everything) if deck.has_store() else []
     deck.tell(found)
@@ -49,7 +50,10 @@ def listing(deck: Deck, *, everything: bool) -> None:
         deck.say(f'there is no task here yet: start with `{deck.me} tasks new "…"`')
     for task in found:
         where = f"{task.phase}:{task.step}" if task.step else task.phase
-        deck.say(f"{task.run}  {where}  {task.outcome or task.status}  {task.title}", bold=True)
+        waived = f"  {task.overrides} overridden" if task.overrides else ""
+        deck.say(
+            f"{task.run}  {where}  {task.outcome or task.status}{waived}  {one_line(task.title)}", bold=True
+        )
         if task.waits:
             deck.say(f"    waits: {task.waits}")
         deck.say(f"    legal: {' | '.join(way.word for way in task.next) or 'nothing'}")
@@ -71,7 +75,7 @@ def new(deck: Deck, *, words: str, step: bool, plan: str, key: str) -> int:
     """Begin TASK: the same as `run --as task`, with --step one phase at a time."""
     from steersman.faces.deeds import begin
 
-    return begin(deck, words, step=step)[1]
+    return begin(deck, words, step=step, plan=plan, key=key)[1]
 
 
 @verb(
