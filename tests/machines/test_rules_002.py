@@ -1,0 +1,570 @@
+"""Every rule of sections 3 to 7 of specification 002, in its own words, with the test that holds the machine to it.
+
+**Invariant:** the words are compared with the page where it is beside this checkout, and by their digest everywhere.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import spec_002 as spec
+from drawing_002 import ALL, target
+from msgspec.structs import replace
+from shift import Shift, at, broke, looked, payload
+
+from steersman.contracts.commands import CommandResult
+from steersman.contracts.facts import CheckFacts
+from steersman.contracts.task.documents import Criterion, Flaw, Plan, PlannedFile
+from steersman.contracts.task.replies import CodeReviewerReply, PlanReviewerReply
+from steersman.judges.task.opinions import code_review, plan_review
+from steersman.judges.task.plan import files_of
+from steersman.judges.task.suites import test_report as report_of
+from steersman.kernel.build import sources
+from steersman.kernel.definition import Origin
+from steersman.kernel.step import Happened, Refused, Taken, legal, name_facts, override, step
+from steersman.kernel.tape import Entry
+from steersman.machines.task import MACHINE
+from steersman.machines.task.table import E
+from steersman.views.status import Override, status_of
+from steersman.views.task import changed_by_hand, task_state
+
+PAGE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "002_50cb27b14585e9d2.txt"
+DIGEST = "f940a9afd4080991871d8074eb5f50a556f1dd05b6d2d308e5b46b7f6ed50870"
+SHA, TREE = "a" * 64, "b" * 40
+RULES: dict[tuple[str, str], str] = {}  # section and words -> the test
+Test = Callable[..., None]
+
+
+def rule(section: str, words: str) -> Callable[[Test], Test]:
+    """Says which rule a test is about, in the words of the page."""
+
+    def keep(test: Test) -> Test:
+        RULES[section, words] = test.__name__
+        return test
+
+    return keep
+
+
+LOOKS = {p.name: d.job.name for p in MACHINE.states.values() for d in p.work if d.job.does == "task_inspect"}
+
+
+def led(phase, known=(), **says):
+    """Where a look at the disk leads: the event, the phase, its step; by default everything is well."""
+    here = at(phase, step="inspect", **dict(known))
+    happened = name_facts(MACHINE, here, LOOKS[phase], replace(looked(here.context, phase), **says))
+    taken = step(MACHINE, here, happened)
+    assert isinstance(taken, Taken)
+    return happened.event.name, taken.to, taken.context.step
+
+
+def damaged(phase, name):
+    """The same where one file is not there, and where it is garbage."""
+    here = at(phase).context.artifacts
+    return [led(phase, seen={**here, name: found}, damaged=1) for found in ("", "garbage")]
+
+
+# ── 3.1 to 3.3: the plan ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule("3.1", "planning/planning.ai.json exists,")
+def test_without_a_plan_nothing_is_reviewed():
+    """§3.1: missing or garbage, the phase is not left; recorded nowhere, it is not overridden either."""
+    assert led("planning")[:2] == ("planning_succeeded", "plan_review")
+    assert set(damaged("planning", "planning/planning.ai.json")) == {
+        ("documents_damaged", "planning", "damaged")
+    }
+    assert led("planning", seen={})[1:] == ("planning", "damaged")
+    without = {n: d for n, d in at("planning").context.artifacts.items() if "planning.ai" not in n}
+    assert isinstance(
+        override(MACHINE, at("planning", step="ready", artifacts=without), "plan_review", "why"), Refused
+    )
+
+
+@rule("3.1", "AND no blocking questions remain,")
+def test_a_blocking_question_keeps_the_plan():
+    """§3.1: one is enough, and a person is asked."""
+    assert led("planning", blocking=1) == ("questions_open", "planning", "questions")
+
+
+@rule("3.1", "AND a valid plan.files.json exists (or default can be inferred).")
+def test_a_plan_has_a_scope():
+    """§3.1: none that counts keeps the plan; missing or garbage it is damage; the default is what the plan itself names."""
+    assert led("planning", files=0)[:2] == ("scope_missing", "planning")
+    assert {to for _, to, _ in damaged("planning", "plan.files.json")} == {"planning"}
+    plan = Plan(
+        task_id="r",
+        round=1,
+        title="t",
+        brief="b",
+        requirements=("r",),
+        acceptance_criteria=(Criterion(id="AC1", description="c"),),
+        file_plan=(PlannedFile(path="src/a.py", intent="update"),),
+    )
+    inferred = files_of(plan)
+    assert inferred is not None
+    assert (inferred.inferred, [f.path for f in inferred.files]) == (True, ["src/a.py"])
+    assert files_of(msgspec.structs.replace(plan, file_plan=())) is None
+
+
+@rule("3.2", "review/plan-review.json.ok === true")
+def test_a_plan_that_is_not_ok_is_not_built():
+    """§3.2: ok has to be true."""
+    assert led("plan_review")[:2] == ("review_ok", "codegen")
+    assert led("plan_review", ok=False)[:2] == ("review_needs_changes", "planning")
+
+
+@rule("3.2", "AND blocked === false (per aggregated verdict)")
+def test_a_blocked_plan_is_not_built():
+    """§3.2: blocked speaks against it, whatever ok says."""
+    assert led("plan_review", ok=True, blocked=True)[:2] == ("review_blocked", "planning")
+
+
+def opinion(decision, *issues):
+    return PlanReviewerReply(
+        nonce="n", decision=decision, summary="s", blocking_issues=issues, suggestions=()
+    )
+
+
+def judged(*opinions, flaws=()):
+    """Where a plan goes that these have judged."""
+    made = plan_review("r", 1, SHA, dict(zip("abc", opinions, strict=False)), {}, flaws)
+    return led("plan_review", ok=made.ok, blocked=made.blocked, decision=made.decision)[1]
+
+
+@rule("3.3", "Any reviewer sets ok: false with severity blocking,")
+def test_one_reviewer_sends_a_plan_back():
+    """§3.3: the first, the last or the only one; nobody is outvoted."""
+    fine, changes, blocks = opinion("accept"), opinion("needs_changes", "x"), opinion("blocked", "x")
+    assert judged(fine, fine, fine) == "codegen"
+    for one in (changes, blocks, opinion("accept", "but this")):
+        assert {judged(one), judged(one, fine, fine), judged(fine, fine, one)} == {"planning"}
+
+
+@rule("3.3", "OR a structural flaw is detected in the plan.")
+def test_a_flaw_sends_a_plan_back():
+    """§3.3: an error that steersman itself finds, however content the reviewers are; a warning does not."""
+    for severity, to in (("error", "planning"), ("warning", "codegen")):
+        flaw = Flaw(id="DEPENDS_CYCLE", severity=severity, message="a circle")
+        assert judged(opinion("accept"), flaws=(flaw,)) == to
+
+
+# ── 3.4 to 3.7: the change ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule("3.4", "code/diff.patch exists")
+def test_without_a_patch_nothing_is_reviewed():
+    """§3.4: empty, missing or garbage."""
+    assert led("codegen")[:2] == ("codegen_completed", "review")
+    assert led("codegen", patch=0)[1] == "codegen"
+    assert {to for _, to, _ in damaged("codegen", "code/diff.patch")} == {"codegen"}
+
+
+@rule("3.4", "AND generated files exist in code/files/.")
+def test_without_its_files_nothing_is_reviewed():
+    """§3.4: no copy at all, or copies that are not what was recorded."""
+    assert led("codegen", copies=0)[1] == "codegen"
+    for name in ("code/files", "code/files.json"):
+        assert {to for _, to, _ in damaged("codegen", name)} == {"codegen"}
+
+
+@rule("3.5", "Scope mismatch between generated files and the plan,")
+def test_a_change_outside_the_plan_goes_back_to_it():
+    """§3.5: by the git diff, or because the coder says so."""
+    assert led("codegen", outside=1)[:2] == ("scope_mismatch", "planning")
+    assert led("codegen", {"coder_status": "scope_mismatch"})[:2] == ("scope_mismatch", "planning")
+
+
+@rule("3.5", "OR essential parts of the plan are missing.")
+@rule("6", "codegen → plan_review when plan quality is insufficient.")
+def test_a_plan_that_cannot_be_built_is_reviewed_again():
+    """§3.5, §6: the coder says what is missing."""
+    assert led("codegen", {"coder_status": "plan_unclear"})[:2] == ("plan_unclear", "plan_review")
+
+
+def of_code(decision, *issues, plan=()):
+    return CodeReviewerReply(
+        nonce="n", decision=decision, summary="s", blocking_issues=issues, plan_issues=plan, suggestions=()
+    )
+
+
+def reviewed(*opinions):
+    """Where a change goes that these have judged."""
+    made = code_review("r", 1, TREE, SHA, dict(zip("abc", opinions, strict=False)), {})
+    return led("review", ok=made.ok, decision=made.decision)[1]
+
+
+@rule("3.6", "No “blocking” issues in review output,")
+def test_a_blocking_issue_keeps_a_change_from_its_tests():
+    """§3.6: one of several is enough, and so is no opinion at all or one about another tree."""
+    assert reviewed(of_code("approve"), of_code("approve")) == "test"
+    assert reviewed(of_code("approve"), of_code("needs_changes", "x")) == "codegen"
+    assert reviewed(of_code("approve", "but this")) == "codegen"
+    assert reviewed() == "codegen"
+    assert led("review", tree="t0")[1] == "codegen"
+
+
+@rule("3.6", "OR human override with justification.")
+def test_a_blocking_issue_can_be_overridden():
+    """§3.6: by a person, with a reason, where the review has said what it says."""
+    waits = at("review", step="ready", says={"ok": False, "decision": "needs_changes"})
+    told = override(MACHINE, waits, "test", "I accept the risk")
+    assert isinstance(told, Taken)
+    assert (told.to, told.waived) == ("test", "I accept the risk")
+    assert isinstance(override(MACHINE, waits, "test", " "), Refused)
+
+
+@rule("3.7", "Code issues → go back to codegen,")
+def test_issues_of_the_code_go_to_the_coder():
+    """§3.7: whoever has them."""
+    assert reviewed(of_code("needs_changes", "x")) == "codegen"
+
+
+@rule("3.7", "Plan issues → go back to planning.")
+@rule("6", "review → planning if plan misalignment is discovered,")
+def test_issues_of_the_plan_go_to_the_planner():
+    """§3.7, §6: before issues of the code, when one reviewer says that the plan is wrong."""
+    assert reviewed(of_code("plan_flawed", plan=("p",))) == "planning"
+    assert reviewed(of_code("needs_changes", "x"), of_code("plan_flawed", plan=("p",))) == "planning"
+
+
+# ── 3.8 to 3.12: tests, decision, revert ────────────────────────────────────────────────────────────────────────────
+
+
+@rule("3.8", "Always transitions once tests complete.")
+def test_what_passed_is_decided_about():
+    """§3.8: complete is, when every suite ran on this tree and passed (§3.9 has the others)."""
+    assert led("test")[:2] == ("tests_complete", "accept")
+    assert led("test", tree="t0")[1] == "codegen"
+
+
+def suites(*kinds):
+    """Where a change goes whose suites failed, by kind."""
+    programs = {"test": "pytest", "lint": "ruff", "static": "mypy"}
+    ran = [
+        CommandResult(
+            name=kind,
+            argv=(program,),
+            source="project",
+            verdict="failed" if kind in kinds else "passed",
+            exit_code=int(kind in kinds),
+            tests=3 if kind == "test" else None,
+        )
+        for kind, program in programs.items()
+    ]
+    facts = CheckFacts(tree=TREE, passed=3 - len(kinds), failed=len(kinds), tests=3)
+    made = report_of("r", 1, TREE, ran, facts, ("lint", "static"), ())
+    assert [s.kind for s in made.suites] == list(programs)
+    return led("test", overall_pass=made.overall_pass)[:2]
+
+
+@rule("3.9", "test suite fails,")
+@rule("6", "test → codegen if tests fail,")
+def test_a_suite_that_fails_goes_to_the_coder():
+    """§3.9, §6: one is enough; a report that is missing or garbage goes nowhere."""
+    assert suites() == ("tests_complete", "accept")
+    assert suites("test") == ("test_failures", "codegen")
+    assert {to for _, to, _ in damaged("test", "test/report.json")} == {"test"}
+
+
+@rule("3.9", "OR lint/static analysis fails.")
+def test_a_linter_that_fails_goes_to_the_coder():
+    """§3.9: each of them counts as much as a test."""
+    assert suites("lint") == suites("static") == ("test_failures", "codegen")
+
+
+@rule("3.10", "the decision is accepted,")
+def test_only_an_accepted_change_is_done():
+    """§3.10: of the five exits one alone leads to done, by way of the delivery."""
+    exits = {}
+    for decision in (
+        "accepted",
+        "changes_requested",
+        "review_requested",
+        "replan_requested",
+        "revert_requested",
+    ):
+        _, to, at_step = led("accept", {"decision": decision}, decision=decision)
+        exits[decision] = (to, at_step if to == "accept" else "")
+    assert exits == {
+        "accepted": ("accept", "deliver"),
+        "changes_requested": ("codegen", ""),
+        "review_requested": ("review", ""),
+        "replan_requested": ("planning", ""),
+        "revert_requested": ("revert", ""),
+    }
+    assert Shift().until("done").snapshot.context.outcome == "accepted"
+
+
+@rule("3.10", "AND decision is recorded in accept/decision.json.")
+def test_a_decision_that_is_not_on_disk_is_none():
+    """§3.10: what was answered and what is on disk have to be the same; missing or garbage nothing is delivered."""
+    for said, found in (
+        ("accepted", "revert_requested"),
+        ("changes_requested", "accepted"),
+        ("accepted", ""),
+    ):
+        assert led("accept", {"decision": said}, decision=found)[1:] == ("accept", "damaged")
+    for seen in ("", "garbage"):
+        known = at("accept").context.artifacts
+        told = led(
+            "accept",
+            {"decision": "accepted"},
+            decision="accepted",
+            seen={**known, "accept/decision.json": seen},
+            damaged=1,
+        )
+        assert told[1:] == ("accept", "damaged")
+
+
+@rule("3.11", "reversal is explicitly requested,")
+def test_a_reversal_is_asked_for():
+    """§3.11: it is an answer to the decision, recorded like any other."""
+    shift = Shift().until("accept", "decide")
+    shift.on("decide", choice="revert").on("record")
+    assert shift.on().where[0] == "revert"
+
+
+@rule("3.11", "OR a regression is found.")
+def test_a_regression_that_is_found_later_reopens_the_decision():
+    """§3.11: who finds one after the delivery reopens the decision, and takes the change back."""
+    shift = Shift().until("done")
+    shift.tell("redo_accept")
+    assert shift.where == ("accept", "decide")
+    shift.on("decide", choice="revert")
+    assert shift.until("done").context.outcome == "reverted"
+
+
+@rule("3.12", "Terminal state.")
+def test_what_was_taken_back_is_over():
+    """§3.12: revert leads to done, and it has its outcome there."""
+    assert led("revert", {"delivered": "yes"})[:2] == ("revert_recorded", "done")
+    assert "done" in MACHINE.settled
+
+
+# ── 4: state.json ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def state_of(phase, **known):
+    """`state.json` of a task that is there."""
+    here = at(phase, **known)
+    shown = status_of(MACHINE, here, "Fix add", (), text=lambda _: "")
+    return task_state(here, shown, legal(MACHINE, here.state, Origin.PERSON, here.context))
+
+
+@rule("4", "phase holds the current top-level state.")
+def test_state_json_has_the_phase():
+    """§4: each of the eight."""
+    assert [state_of(phase).phase for phase in spec.STATES] == list(spec.STATES)
+
+
+@rule("4", "actors.<phase> holds substate or round information if applicable.")
+def test_state_json_has_the_actors():
+    """§4: the example of the page, in our words for how far a phase is."""
+    found = msgspec.to_builtins(state_of("planning", step="comment", round=3).actors)
+    assert found["planning"] == {"round": 3, "status": "workshop"}
+    assert found["plan_review"] == {"status": "pending"}
+    assert found["review"].get("status") is found["test"].get("status") is None
+    assert state_of("codegen", step="ready").actors["codegen"].status == "ready"
+
+
+@rule("4", "reads state.json,")
+def test_state_json_is_read_and_not_believed():
+    """§4: what hands did to it is told with what the tape says; the tape has the last word (DESIGN.md)."""
+    now = state_of("codegen")
+    changed = msgspec.structs.replace(now, phase="accept")
+    assert "phase accept, the tape says codegen" in changed_by_hand(msgspec.json.encode(changed), now)
+    assert "could not be read" in changed_by_hand(b"{", now)
+
+
+@rule("4", "inspects artifacts on disk,")
+@rule("5", "2.\tOrchestrator MUST inspect artifacts before suggesting transitions.")
+def test_every_suggestion_follows_a_look_at_the_disk():
+    """§4, §5.2: no gate that suggests to go on is opened but by a look, and after the answer there is another one."""
+    suggesting = [r for r in MACHINE.rows if r.sets.get("step") == "ready"]
+    looks = {e.name for n in MACHINE.namings.values() if n.subject.does == "task_inspect" for _, e in n.pairs}
+    assert suggesting
+    assert {r.on.name for r in suggesting} <= looks
+    confirmed = [r for r in MACHINE.rows if r.on is E.next_requested]
+    assert {r.sets["step"] for r in confirmed} == {"confirmed"}
+    for phase in spec.STATES[:5]:
+        planned = [
+            d.job.does
+            for d in MACHINE.states[phase].work
+            if d.when.test(at(phase, step="confirmed").context, None)
+        ]
+        assert planned == ["task_inspect"]
+
+
+@rule("4", "determines valid next states,")
+def test_state_json_says_what_may_come():
+    """§4: exactly what a person may do there."""
+    for phase in spec.STATES:
+        assert set(state_of(phase).next) == {
+            e.name
+            for e in MACHINE.events.values()
+            if e.origin is Origin.PERSON
+            and isinstance(step(MACHINE, at(phase), Happened(e, payload(e.name), Origin.PERSON)), Taken)
+        }
+
+
+@rule("4", "updates state.json accordingly.")
+def test_state_json_follows_every_step():
+    """§4: along a whole task each step has its own state.json, and all of it is from the tape."""
+    shift, seen = Shift(pace="step"), []
+    while shift.state != "done":
+        here = shift.snapshot
+        made = task_state(here, status_of(MACHINE, here, "t", (), text=lambda _: ""), ())
+        assert (made.phase, made.step, made.entries) == (*shift.where, here.seq)
+        seen.append(made.digest)
+        shift.on()
+    assert len(set(seen)) == len(seen) > 30
+
+
+# ── 5: invariants ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule("5", "1.\tA phase must not be skipped.")
+def test_no_row_skips_a_phase():
+    """§5.1: no row leads further than to the next phase but the two that leave accept (tests of skipping: everything else)."""
+    order = spec.ORDER
+    far = {
+        (s, target(r, s))
+        for r in MACHINE.rows
+        for s in sources(r, ALL)
+        if s is not None and order[target(r, s)] > order[s] + 1
+    }
+    assert far == {("accept", "done")}
+
+
+@rule("5", "3.\tTransitions MUST be idempotent:")
+def test_a_phase_again_is_safe():
+    """§5.3: done twice from the same inputs it lays down the same and leads to the same place."""
+    for phase in spec.STATES[:5]:
+        shift = Shift(pace="step").until(phase, "ready")
+        before = (dict(shift.context.artifacts), shift.context.tree)
+        shift.tell(f"redo_{phase}")
+        shift.until(phase, "ready")
+        turned = (dict(shift.context.artifacts), before[1] if phase == "codegen" else shift.context.tree)
+        assert turned == before
+
+
+@rule("5", "4.\tTerminal states:")
+@rule("5", "done means the task should not advance further,")
+def test_done_does_not_advance():
+    """§5.4: neither an event of its work, nor words, nor an override."""
+    for name, event in MACHINE.events.items():
+        if not name.startswith("redo_"):
+            assert isinstance(
+                step(MACHINE, at("done"), Happened(event, payload(name), event.origin)), Refused
+            )
+    assert all(isinstance(override(MACHINE, at("done"), to, "why"), Refused) for to in spec.STATES)
+
+
+@rule("5", "unless explicitly re-opened via a new /redo.")
+def test_done_is_reopened_by_a_redo():
+    """§5.4: and only from where it may go on: a plan, a change, the decision."""
+    reopened = {
+        name: told.to
+        for name in MACHINE.events
+        if isinstance(
+            told := step(
+                MACHINE,
+                at("done", outcome="accepted", delivered="yes"),
+                Happened(MACHINE.events[name], payload(name), MACHINE.events[name].origin),
+            ),
+            Taken,
+        )
+    }
+    assert reopened == {"redo_planning": "planning", "redo_codegen": "codegen", "redo_accept": "accept"}
+
+
+# ── 6 and 7: signals, overrides ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@rule(
+    "6",
+    "Agents should produce specific signals (needs_changes, blocked) that the orchestrator uses to decide.",
+)
+def test_signals_decide_and_prose_does_not():
+    """§6: each word of a contract leads to one place, whatever the summary says; an agent that broke is no signal."""
+    signals = {
+        judged(opinion(word, *issues)) for word, issues in (("needs_changes", ("x",)), ("blocked", ("x",)))
+    }
+    assert signals == {"planning"}
+    kind = msgspec.json.schema(PlanReviewerReply)["$defs"]["PlanReviewerReply"]["properties"]["decision"]
+    assert set(kind["enum"]) == {"accept", "needs_changes", "blocked"}
+    shift = Shift().until("plan_review", "work")
+    shift.finish("review_plan", broke())
+    assert shift.where == ("plan_review", "broken")
+
+
+@rule("7", "a reason is recorded,")
+@rule("7", "the override is logged to transcript,")
+def test_an_override_is_an_entry_with_its_reason():
+    """§7: who, why, from where to where; the transcript is every entry of the tape, and so has it."""
+    shift = Shift(pace="step").until("review", "ready")
+    shift.waive("test", "I accept the risk of skipping review")
+    entry: Entry = shift.entries[-1][0]
+    assert (entry.kind, entry.actor, entry.source, entry.to) == ("override", "person:ann", "review", "test")
+    assert entry.why == "I accept the risk of skipping review"
+    line = json.loads(msgspec.json.encode(entry))
+    assert (line["kind"], line["why"]) == ("override", entry.why)
+    shown = status_of(MACHINE, shift.snapshot, "t", [e for e, _ in shift.entries], text=lambda _: "")
+    assert shown.overrides == (Override(entry.seq, "ann", "review", "test", entry.why),)
+    for blank in ("", " \t\n"):
+        assert isinstance(override(MACHINE, at("review", step="ready"), "test", blank), Refused)
+
+
+@rule("7", "the overridden target state is reachable in principle.")
+def test_only_the_next_phase_is_overridden_into():
+    """§7: a direct successor in the diagram that is neither the end nor an answer, and where there is something to go on with."""
+    allowed = {
+        (source, to)
+        for source in spec.STATES
+        for to in spec.STATES
+        if isinstance(override(MACHINE, at(source, step="ready"), to, "why"), Taken)
+    }
+    assert allowed == set(spec.FORWARD)
+    assert allowed <= {(source, to) for source, _, to in spec.DIAGRAM}
+
+
+@rule("7", '/next --override "I accept the risk of skipping review"')
+def test_the_example_is_what_is_typed():
+    """§7: the prompt reads the page's own example as a word, an option and a reason."""
+    from steersman.faces.lexicon import HELP, parted
+
+    word, rest = parted('/next --override "I accept the risk of skipping review"')
+    assert word in HELP
+    assert shlex.split(rest) == ["--override", "I accept the risk of skipping review"]
+
+
+# ── the list itself ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_rules_are_those_that_were_compared():
+    """Without the page beside this checkout a rule that is left out or reworded is still noticed; each has a test."""
+    print(f"{len(RULES)} rules of sections 3 to 7, {len(set(RULES.values()))} tests")
+    assert hashlib.sha256(json.dumps(sorted(RULES)).encode()).hexdigest() == DIGEST
+    assert all(name in globals() for name in RULES.values())
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the specification is not beside this checkout")
+def test_every_rule_of_the_page_has_a_test():
+    """Every bullet, every number and every sentence that demands something, in sections 3 to 7, section by section."""
+    text = PAGE.read_text(encoding="utf-8")
+    part = "3. Transition rules" + text.split("3. Transition rules")[1].split("8. CLI mapping")[0]
+    found, section = set(), ""
+    for line in part.splitlines():
+        head = re.match(r"(\d(?:\.\d+)?)[. ]", line)
+        section = head[1] if head else section
+        demand = re.match(r"\t(?:•\t)?(.+)$", line)
+        if demand:
+            found.add((section, demand[1]))
+        elif line.startswith(("Always", "Terminal state", "Agents should", "/next")):
+            found.add((section, line))
+    assert found == set(RULES)
