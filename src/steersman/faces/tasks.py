@@ -34,9 +34,9 @@ def bounds_of(deck: Deck, place: str, key: str, config: Config) -> dict[str, str
     if not isinstance(found, Bounds):
         told = "\n  ".join(lines_of(found, place))
         raise UserError(f"{place} bounds nothing: it is no plan that is trusted here\n  {told}")
-    left = outside(found, argvs=tuple(config.checks.values()))
+    left = [(name, p) for name, argv in config.checks.items() for p in outside(found, argvs=(tuple(argv),))]
     if left:
-        told = "\n  ".join(f"{p.message} {p.fix}" for p in left)
+        told = "\n  ".join(f"checks.{name}: {p.message} {p.fix}" for name, p in left)
         raise UserError(
             f"the plan does not cover the project's checks, without which nothing is accepted:\n  {told}"
         )

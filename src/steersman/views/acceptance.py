@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.task.documents import TestReport
-from steersman.contracts.task.words import CODE_REVIEW, PATCH, PLAN_REVIEW, TESTS
+from steersman.contracts.task.documents import Copies, TestReport
+from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, PATCH, PLAN_REVIEW, TESTS
 from steersman.judges.text import one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
@@ -24,6 +24,7 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int 
         f"run {s.run} · {shown.title}",
         f"  tree {c['tree']} on base {c['base_commit'][:12]}, delivered as {c['deliver']} to {c['target'] or 'a branch'}",
         *_followed(c),
+        *_held(c, text),
         "",
         "the change:",
         *(f"{GUTTER}{line}".rstrip() for line in change[:most]),
@@ -49,6 +50,14 @@ def _followed(c: dict[str, Any]) -> list[str]:
         f"  {c['target']} has moved {again} since: the change was put on top of it, reviewed and tested again"
     )
     return [told] if times else []
+
+
+def _held(c: dict[str, object], text: Text) -> Iterator[str]:
+    """The frozen plan that none of it leaves."""
+    found = _of(c, COPIES_LIST, text)
+    plan = msgspec.json.decode(found, type=Copies).held_to if found else ""
+    if plan:
+        yield f"  held to {plan}"
 
 
 def _of(c: dict[str, object], name: str, text: Text) -> str:
