@@ -88,19 +88,22 @@ class Sum(unittest.TestCase):
 class Ship:
     """One project of its own, with its own state directory, steered by the installed command alone."""
 
+    toml, crew = TOML, CREW
+
     def __init__(self, folder: Path) -> None:
         self.repo, self._state = folder / "project", folder / "state"
         self.repo.mkdir(parents=True)
         files = {
             "calc.py": "def add(a, b):\n    return a - b\n",
             "test_calc.py": TEST,
-            "steersman.toml": TOML,
-            "crew.yaml": CREW,
+            "steersman.toml": self.toml,
+            "crew.yaml": self.crew,
         }
         for name, text in files.items():
             (self.repo / name).write_text(text)
         kept = {k: v for k, v in os.environ.items() if not k.startswith("STEERSMAN_")}
-        who = {f"GIT_{r}_{k}": "ann@example.org" for r in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
+        said = (("NAME", "ann"), ("EMAIL", "ann@example.org"), ("DATE", "2026-01-01T00:00:00Z"))
+        who = {f"GIT_{r}_{k}": v for r in ("AUTHOR", "COMMITTER") for k, v in said}
         self._env = {**kept, **who, "XDG_STATE_HOME": str(self._state), "GIT_CONFIG_GLOBAL": os.devnull}
         for argv in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "base"]):
             subprocess.run(["git", *argv], cwd=self.repo, env=self._env, check=True)
@@ -123,7 +126,7 @@ class Ship:
 
     def run(self) -> str:
         """The one run there is, or nothing yet."""
-        (store,) = self._state.rglob("store.db") if self._state.exists() else (None,)
+        (store,) = self._state.glob("steersman/*/store.db") if self._state.exists() else (None,)
         if store is None:
             return ""
         reader = SqliteReader(store)
@@ -131,8 +134,16 @@ class Ship:
         reader.close()
         return heads[0].run if heads else ""
 
+    def gate(self) -> str:
+        """What the run asks now, or nothing."""
+        (store,) = self._state.glob("steersman/*/store.db")
+        reader = SqliteReader(store)
+        asked = [gate.job for gate in reader.gates(self.run()) if not gate.answer]
+        reader.close()
+        return asked[0] if asked else ""
+
     def entries(self) -> list[Entry]:
-        (store,) = self._state.rglob("store.db")
+        (store,) = self._state.glob("steersman/*/store.db")
         reader = SqliteReader(store)
         links = list(chain(reader.rows(self.run()), self.run()))
         reader.close()
@@ -140,7 +151,7 @@ class Ship:
         return [entry for entry, _ in links]  # type: ignore[misc]  no Bad among them
 
     def outcome(self) -> str:
-        (store,) = self._state.rglob("store.db")
+        (store,) = self._state.glob("steersman/*/store.db")
         reader = SqliteReader(store)
         (head,) = reader.heads()
         reader.close()

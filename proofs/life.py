@@ -145,11 +145,11 @@ class Life(Crossing):
         events = [e for _, e, _ in told["transitions"]]
         return {
             **told,
-            "way": _phases(to for _, _, to in told["transitions"]),
+            "way": phases(to for _, _, to in told["transitions"]),
             "answers": events.count("next_requested"),
             "put_back": events.count("restore_requested"),
             "documents": {n: _digest(p.read_bytes()) for n, p in files.items() if n not in DIFFERS},
-            "state": _lasting((folder / "state.json").read_bytes()),
+            "state": lasting((folder / "state.json").read_bytes()),
             "delivered": workspace.base("main").commit,
             "moves": self._moves(),
             "begun": len(self.lines("begun")),
@@ -190,7 +190,8 @@ def _code(tree: Path, turn: int) -> None:
         (tree / "notes" / "why.md").write_text("A sum adds.\n")
 
 
-def _phases(states: Any) -> list[str]:
+def phases(states: Any) -> list[str]:
+    """The phases that a task went through, by the states that its steps led to."""
     went = ["planning", *states]
     return [phase for n, phase in enumerate(went) if n == 0 or went[n - 1] != phase]
 
@@ -204,6 +205,6 @@ def _known(p: projections.Picture, name: str) -> str:
     return known.get(name, "")
 
 
-def _lasting(data: bytes) -> dict[str, Any]:
+def lasting(data: bytes) -> dict[str, Any]:
     """Of state.json what does not depend on how often the run was taken up."""
     return {k: v for k, v in json.loads(data).items() if k not in ("entries", "digest")}

@@ -107,7 +107,8 @@ class Deeds:
         gate = self.gate("next")
         if gate is not None:
             return self._answered(gate, "approve")
-        if self.gate() is None and self.deck.bridge.head(self.run).status == "working":
+        moves = self.deck.bridge.head(self.run).status == "working"
+        if self.gate() is None and (moves or self.deck.bridge.world.journal.pending(self.run)):
             return self.resume()
         raise self.not_now("there is no next")
 
