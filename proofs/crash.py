@@ -120,13 +120,14 @@ def every_moment(
     step: int = 1,
     blade: type[Guillotine] = Guillotine,
     kind: type[Crossing] = Crossing,
+    first: int = 1,
 ) -> dict[str, Any]:
-    """Kills at every moment (or every so many) of a whole crossing."""
+    """Kills at every moment (or every so many) of a whole crossing, from the first one that is wanted."""
     total, reference = moments(shore / f"{blade.__name__}-{trees}-whole", trees, blade, kind)
     points, kills, again, wrong = 0, 0, 0, []
     # A young store's file is grown by thousands of writes of one kind: every fiftieth of those will do.
     young = launching(shore / "launched") if blade is Scuttler else 0
-    for nth in [*range(1, young, 50 * step), *range(young + 1, total + 1, step)]:
+    for nth in [*range(1, young, 50 * step), *range(max(young + 1, first), total + 1, step)]:
         killed, told, faults_ = once(shore, trees, [nth], reference, blade, kind)
         points, kills, again = points + 1, kills + killed, again + told.get("again", 0)
         wrong += faults_

@@ -19,8 +19,9 @@ from steersman.adapters.artifacts import FolderArtifacts
 from steersman.contracts.agent import AgentRequest
 from steersman.contracts.config import Role
 from steersman.machines.task import MACHINE
-from steersman.ports.journal import Gate
+from steersman.ports.journal import Gate, Head
 from steersman.runtime import projections
+from steersman.runtime.bridge import Bridge
 from steersman.runtime.call import Call
 from steersman.runtime.live import load
 from steersman.runtime.performers import performer
@@ -180,6 +181,21 @@ class Life(Crossing):
             **{n: _digest(f.read_bytes()) == _known(p, n) for n, f in files.items() if _known(p, n)},
         }
         return [name for name, holds in fresh.items() if not holds]
+
+
+class Regret(Life):
+    """The same task, taken back after it was delivered."""
+
+    async def sail(self) -> Head:
+        head = await super().sail()
+        if head.outcome != "accepted":
+            return head
+        Bridge(self.world).send(RUN, "redo_accept", {}, "ann")
+        return await super().sail()
+
+    def choice(self, gate: Gate) -> str:
+        delivered = load(self.world, RUN).snapshot.context.delivered == "yes"
+        return "revert" if gate.job == "decide" and delivered else super().choice(gate)
 
 
 def _code(tree: Path, turn: int) -> None:

@@ -19,7 +19,7 @@ import apsw
 from crash import Guillotine, every_moment, moments, once
 from crossing import sea
 from figures import main, stamp
-from life import DIFFERS, WAY, Life
+from life import DIFFERS, WAY, Life, Regret
 
 SEED = 20260105
 RECOVERIES = 30  # tasks whose recovery is killed too, one to five times
@@ -70,6 +70,7 @@ class Programs(Deeds):
             self.moment()
 
 
+RECOVERED, REVERTED = "killed_recoveries", "every_commit_of_a_revert"
 PARTS: dict[
     str, tuple[str, type[Guillotine], int, int]
 ] = {  # trees, where to kill, every so many, of a sample
@@ -83,31 +84,39 @@ PARTS: dict[
 def part(name: str, quick: bool) -> dict[str, Any]:
     """Kills of one sort, each task in a folder of its own."""
     with sea("task") as shore:
-        if name not in PARTS:
+        if name == RECOVERED:
             return recoveries(shore, 2 if quick else RECOVERIES)
+        if name == REVERTED:
+            return taken_back(shore, 13 if quick else 1)
         trees, blade, step, sample = PARTS[name]
         return every_moment(shore, trees, sample if quick else step, blade, Life)
+
+
+def taken_back(shore: Path, step: int) -> dict[str, Any]:
+    """Kills from the delivery on, while the change is taken back again."""
+    delivered, _ = moments(shore / "delivered", "git", Commits, Life)
+    return every_moment(shore, "git", step, Commits, Regret, delivered)
 
 
 def recoveries(shore: Path, n: int) -> dict[str, Any]:
     """Kills the task, then kills its recovery, one to five times more."""
     total, reference = moments(shore / "recovered", "fake", Changes, Life)
     dice = random.Random(SEED)  # noqa: S311  a seed on purpose
-    kills, wrong = 0, []
+    kills, again, wrong = 0, 0, []
     for _ in range(n):
         cuts = [dice.randint(1, total) for _ in range(dice.randint(2, 6))]
-        killed, _, faults = once(shore, "fake", cuts, reference, Changes, Life)
-        kills += killed
+        killed, told, faults = once(shore, "fake", cuts, reference, Changes, Life)
+        kills, again = kills + killed, again + told.get("again", 0)
         wrong += faults
         shutil.rmtree(shore / f"fake-{'-'.join(map(str, cuts))}", ignore_errors=True)
-    return {"runs": n, "kills": kills, "faults": wrong}
+    return {"runs": n, "kills": kills, "effects_begun_again": again, "faults": wrong}
 
 
 def prove(quick: bool) -> dict[str, Any]:
     """The figures; `ok` when there is no fault in any of them, and the undisturbed task went its way."""
     with sea("task") as shore:
         _, reference = moments(shore / "whole", "git", Commits, Life)
-    names = [*PARTS, "killed_recoveries"]
+    names = [*PARTS, REVERTED, RECOVERED]
     with ProcessPoolExecutor(2) as pool:
         parts = dict(zip(names, pool.map(part, names, repeat(quick)), strict=True))
     went = reference["way"] == WAY and reference["outcome"] == "accepted" and reference["put_back"] == 1
@@ -123,7 +132,7 @@ def prove(quick: bool) -> dict[str, Any]:
         "not_tried": [
             "power loss: a kill leaves what was written in the system's cache",
             "a kill inside a git that is under way, and between two bytes of one write",
-            "a task whose codegen is a child roundtable; a revert",
+            "a task whose codegen is a child roundtable",
         ],
     }
 
@@ -132,7 +141,7 @@ def told(result: dict[str, Any]) -> list[str]:
     """The figures in words."""
     parts = {name: one for name, one in result.items() if isinstance(one, dict) and "kills" in one}
     lines = [
-        f"   {name.replace('_', ' ')}: {one['kills']} kills, {one.get('effects_begun_again', 0)} effects begun again and marked, "
+        f"   {name.replace('_', ' ')}: {one['kills']} kills, {one['effects_begun_again']} effects begun again and marked, "
         f"{len(one['faults'])} faults"
         for name, one in parts.items()
     ]

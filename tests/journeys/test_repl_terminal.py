@@ -82,7 +82,9 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
     rewrite(project, astray())
     terminal.type("/next")
     terminal.until("planning:ready", "/next→plan_review")
-    terminal.on_screen("planning  planning_converged · planner/scripted")  # the steps stay when the pane is gone
+    terminal.on_screen(
+        "planning  planning_converged · planner/scripted"
+    )  # the steps stay when the pane is gone
     terminal.type("/review p", "Tab")
     terminal.on_screen("> /review plan")
     terminal.type("")
