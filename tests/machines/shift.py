@@ -5,7 +5,7 @@ from typing import Any
 from crew import RUN, Tape
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer, Origin
 from steersman.kernel.record import Meta, overridden
 from steersman.kernel.snapshot import Snapshot
@@ -25,6 +25,7 @@ WRITTEN = {
 }
 ALL = tuple(name for names in WRITTEN.values() for name in names)
 CHOICES = {
+    "others": "retry",
     "questions": "answer",
     "evidence": "approve",
     "decide": "approve",
@@ -125,6 +126,11 @@ def clashed(**more: Any) -> BaseFacts:
     return BaseFacts(**{**told, **more})
 
 
+def there(**more: Any) -> OthersFacts:
+    """The branch has the change of every task that comes first."""
+    return OthersFacts(**{"missing": 0, "base": "c5", "base_tree": "t5", **more})
+
+
 def answer(choice: str, digest: str = "", **more: Any) -> GateAnswer:
     return GateAnswer(choice, "ann", digest, **more)
 
@@ -132,6 +138,8 @@ def answer(choice: str, digest: str = "", **more: Any) -> GateAnswer:
 def well(c: Context, phase: str, job: str, given: dict[str, Any]) -> Any:
     """What a job brings back when everything is well."""
     match job:
+        case "look_at_others":
+            return there()
         case "draft":
             return said(given["role"], files=1, questions=0, blocking=0)
         case "comment":

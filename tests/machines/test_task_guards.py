@@ -13,6 +13,7 @@ from shift import (
     moved,
     said,
     suites,
+    there,
     well,
     wrote,
 )
@@ -48,6 +49,8 @@ def of_step(*steps, **more):
 # guard: what the task knows, what the event carries, and each single field that makes it say no.
 # fmt: off
 YES = {
+    "looks_around":   (of_step("others"), None, [(C, "step", "waiting"), (C, "step", "work")]),
+    "waits":          (of_step("waiting"), None, [(C, "step", "others")]),
     "works":          (of_step("work"), None, [(C, "step", "record")]),
     "comments":       (of_step("comment"), None, [(C, "step", "work")]),
     "asks":           (of_step("questions"), None, [(C, "step", "work")]),
@@ -71,6 +74,10 @@ YES = {
     "runs":           (of_step("work"), None, [(C, "step", "record"), (C, "workspace", "ready")]),
     "takes_back":     (of_step("work", delivered="yes"), None, [(C, "step", "record"), (C, "delivered", "reverted")]),
 
+    "comes_after":    ({"after": ["r-first"]}, None, [(C, "after", [])]),
+    "awaits":         ({"others": "awaited"}, None, [(C, "others", "none")]),
+    "all_there":      ({}, there(), [(E_, "missing", 1), (E_, "error", "workspace"), (E_, "base", ""), (E_, "base_tree", "")]),
+    "says_begin":     ({}, answer("begin", reason="why"), [(E_, "choice", "retry"), (E_, "reason", "")]),
     "broke":          ({}, broke(), [(E_, "error", "")]),
     "fits":           ({}, said("coder"), [(E_, "error", "provider_crashed"), (E_, "reply", None)]),
     "shared_work":    (MANY, said("lead"), [(C, "panel", "alone"), (E_, "error", "x"), (E_, "reply", None)]),
@@ -209,6 +216,11 @@ FULL = {**HALF, "plan_opinions": {"one": {}}, "code_opinions": {"one": {}}}
 
 # fmt: off
 CASES = [  # job, phase, what the task knows, what is changed in facts that are well, the guard, the event
+    ("look_at_others", "planning", {}, {}, "all_there", "others_there"),
+    ("look_at_others", "planning", {}, {"missing": 1}, "otherwise", "others_missing"),
+    ("others", "planning", {}, {}, "otherwise", "another_look_requested"),
+    ("others", "planning", {}, {"choice": "begin", "reason": "why"}, "says_begin", "begin_requested"),
+    ("others", "planning", {}, {"choice": "begin"}, "otherwise", "another_look_requested"),
     ("draft", "planning", {}, {}, "drafted_alone", "planning_converged"),
     ("draft", "planning", MANY, {}, "shared_work", "plan_drafted"),
     ("draft", "planning", {}, {"error": "provider_timeout"}, "broke", "agent_failed"),
@@ -352,6 +364,7 @@ def test_what_broke_is_never_a_pass(job):
         "crew_failed",
         "delivery_failed",
         "documents_damaged",
+        "others_missing",
         "recording_failed",
         "repair_failed",
         "revert_conflicted",

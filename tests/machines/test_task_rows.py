@@ -14,6 +14,8 @@ from steersman.machines.task.context import Context, TaskReceived
 STATES = tuple(MACHINE.states.values())
 CASES = [(n, source) for n, r in enumerate(MACHINE.rows) for source in sources(r, STATES)]
 HOLDS = {  # what has to be so for a guarded row to be the first that fits
+    "comes_after": {"after": ["r-first"]},
+    "awaits": {"others": "awaited"},
     "touches": {},
     "untouched": {"codegen": "roundtable"},
     "seen_by_person": {"evidence": "accepted"},

@@ -209,7 +209,7 @@ def _brought(here, phase, job):
     if job.kind == "gate":
         yield from (
             replace(fine, choice=c, digest=d)
-            for c in ("", "approve", "rework", "adopt", "retry")
+            for c in ("", "approve", "rework", "adopt", "retry", "begin")
             for d in ("", "t1")
         )
         return

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
 from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, OthersFacts, RecordFacts, RevertFacts
+from steersman.errors import UserError
 from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import outcome, status
-from steersman.kernel.step import Refused
+from steersman.kernel.step import Refused, override
 from steersman.machines.task import MACHINE
 
 PLAN, SCOPE = "planning/planning.ai.json", "plan.files.json"
@@ -703,3 +704,48 @@ def test_who_keeps_no_session_is_handed_none():
     assert "session" not in shift.item("review_code").input
     shift.tell("redo_planning")
     assert shift.item("draft").input["session"] == "s-planner"
+
+
+# ── tasks that come first ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_task_begins_after_others():
+    """It looks at them before anything else, waits where one is missing, looks again, and begins on what they have left."""
+    shift = Shift(after=["r-first", "r-other"])
+    assert (shift.where, shift.open()) == (("planning", "others"), ["look_at_others"])
+    assert shift.item("look_at_others").input["after"] == ["r-first", "r-other"]
+    shift.finish("look_at_others", OthersFacts(missing=1, told_ref="p-who"))
+    assert (shift.where, shift.open()) == (("planning", "waiting"), ["others"])
+    assert shift.item("others").input["choices"] == ["retry", "begin"]
+    assert shift.item("others").input["shown"] == {"others": "p-who"}
+    shift.on("others")
+    assert shift.open() == ["look_at_others"]
+    shift.on("look_at_others")
+    c = shift.context
+    assert (c.base_commit, c.base_tree, c.others, c.detail_ref) == ("c5", "t5", "none", "")
+    assert shift.item("draft").input["base"] == "c5"
+    assert shift.until("done").context.outcome == "accepted"
+
+
+def test_nothing_but_a_reason_begins_without_them():
+    """Words are kept, a redo looks again, an override is refused; a person's begin needs its reason, and leaves the base."""
+    shift = Shift(after=["r-first"], base_commit="c0", base_tree="t0")
+    shift.on("look_at_others", missing=1)
+    shift.tell("words_given")
+    assert (shift.where, shift.context.notes) == (("planning", "waiting"), ["p-words"])
+    shift.tell("redo_planning")
+    assert (shift.where, shift.open()) == (("planning", "others"), ["look_at_others"])
+    shift.on("look_at_others", missing=1)
+    assert isinstance(override(MACHINE, shift.snapshot, "plan_review", "why"), Refused)
+    shift.on("others", choice="begin")
+    assert shift.where == ("planning", "others")
+    shift.on("look_at_others", error="workspace", missing=0)
+    shift.on("others", choice="begin", reason="nothing in common")
+    assert (shift.where, shift.open(), shift.context.others) == (("planning", "work"), ["draft"], "none")
+    assert shift.context.base_commit == "c0"
+
+
+def test_no_task_comes_first_twice():
+    """The same task is named once."""
+    with pytest.raises(UserError, match="r-first, r-first names a task twice"):
+        Shift(after=["r-first", "r-first"])

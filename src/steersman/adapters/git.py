@@ -17,7 +17,7 @@ from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
 from steersman.adapters.git_repository import Git
-from steersman.adapters.git_revert import revert
+from steersman.adapters.git_revert import held, revert
 from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
@@ -172,6 +172,10 @@ class GitWorkspace:
     def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
         """Undoes a delivered commit on the branch `target` by a commit of its own."""
         return revert(self._git, self._courier, checked_name("run", run), commit, target, message)
+
+    def holds(self, tip: str, commit: str, base: str) -> bool:
+        """Whether the history of `tip` has what `commit` changed in `base`."""
+        return held(self._git, self._courier, tip, commit, base)
 
     def remove(self, run: str) -> None:
         """Removes the working trees of a run; what is pinned stays."""

@@ -25,6 +25,14 @@ def revert(git: Git, courier: Courier, run: str, commit: str, target: str, messa
     return Delivery("revert", ref, new, git.tree_of(new))
 
 
+def held(git: Git, courier: Courier, tip: str, commit: str, base: str) -> bool:
+    """Whether a branch that is at `tip` has a change: as it was made, and not undone since; or in other commits."""
+    made, at = git.commit_of(commit), git.commit_of(tip)
+    if git.contains(at, made):
+        return _earlier(git, at, made) is None
+    return courier.merged_trees(base, at, made)[0] == git.tree_of(at)
+
+
 def _elsewhere(git: Git, run: str, made: str, target: str) -> str:
     """Where a change is that a branch does not have."""
     found = git.line("for-each-ref", "--format=%(refname:short)", f"--contains={made}", "refs/heads").split()

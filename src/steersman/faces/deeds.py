@@ -67,6 +67,7 @@ def standing(deck: Deck, run: str) -> Standing:
         outcome=outcome(m, s),
         waits=waits_for(s, gates, owner, world.clock.now()),
         next=(*alone, *ways(m, s, gates)),
+        after=tuple(fields(s.context).get("after", ())),
     )
 
 
@@ -104,9 +105,9 @@ class Deeds:
 
     def next(self) -> int:
         """The open gate's yes; a task that stands still because nobody drives it is driven on."""
-        gate = self.gate("next")
+        gate = self.gate("next", "others")
         if gate is not None:
-            return self._answered(gate, "approve")
+            return self._answered(gate, "approve" if gate.job == "next" else "retry")
         moves = self.deck.bridge.head(self.run).status == "working"
         if self.gate() is None and (moves or self.deck.bridge.world.journal.pending(self.run)):
             return self.resume()
@@ -118,6 +119,15 @@ class Deeds:
         if owner:
             raise self.not_now(f"{owner} drives it")
         return drive_on(self.deck, self.run)
+
+    def begin(self, reason: str) -> int:
+        """Has it begin though a task that comes first is missing, with why."""
+        gate = self.gate("others")
+        if gate is None:
+            raise self.not_now("it waits for no other task")
+        if not visible(reason):
+            raise NotNowError("a task that begins without the others needs a reason: say why it may")
+        return self._answered(gate, "begin", reason=reason)
 
     def override(self, reason: str, to: str = "") -> int:
         """Waives the guard before the next phase, or has it refused, with why."""
@@ -316,10 +326,12 @@ class Deeds:
             self.deck.say(f"{phase} again; reused: {', '.join(reused)}", dim=True)
 
 
-def begin(deck: Deck, words: str, *, step: bool, plan: str = "", key: str = "") -> tuple[str, int]:
+def begin(
+    deck: Deck, words: str, *, step: bool, plan: str = "", key: str = "", after: tuple[str, ...] = ()
+) -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
     from steersman.faces.commands.run import told_dirty
-    from steersman.faces.tasks import bounds_of, options_of, roles_of
+    from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
     from steersman.faces.voyage import launched
     from steersman.runtime.start import Order
 
@@ -328,7 +340,7 @@ def begin(deck: Deck, words: str, *, step: bool, plan: str = "", key: str = "") 
     if deck.helm.inside(deck.top):
         raise NotNowError("this comes from inside a run: an agent never speaks for a person")
     config = deck.load_config().config
-    options = options_of(config, pace="step" if step else "through")
+    options = options_of(config, pace="step" if step else "through", after=after_of(deck, after))
     texts = bounds_of(deck, plan, key, config)
     told_dirty(deck, config)
     deck.new_bridge()
@@ -361,6 +373,8 @@ def _stands(deck: Deck, head: Head) -> Standing:
 def _waived(deck: Deck, run: str) -> int:
     """How many guards people have waived, as the tape has it."""
     from steersman.kernel.tape import read
+    from steersman.views.status import UNAWAITED, override_of
 
     rows = deck.sight.world.journal.rows(run)
-    return sum(1 for _, body, _ in rows if b'"override"' in body and read(body).kind == "override")
+    signs = (b'"override"', UNAWAITED.encode())
+    return sum(1 for _, body, _ in rows if any(sign in body for sign in signs) and override_of(read(body)))

@@ -87,9 +87,20 @@ def _outcome(deck: Deck, seen: Picture) -> None:
         deck.say("  not delivered: see why it stopped")
     for line in s.detail.splitlines()[:LISTED]:
         deck.say(f"  {line}")
+    for run in _followers(deck, seen):
+        deck.say(f"  task {run} waits for this one")
     deck.say("next:")
     for command in _next(deck, seen):
         deck.say(f"  {command}")
+
+
+def _followers(deck: Deck, seen: Picture) -> list[str]:
+    """The tasks that wait for a task that is accepted."""
+    if seen.status.machine != "task" or seen.status.outcome != "accepted":
+        return []
+    from steersman.faces.tasks import followers
+
+    return followers(deck, seen.status.run)
 
 
 def _plan(seen: Picture) -> dict[str, Any]:
@@ -138,7 +149,8 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
                 [f"git diff {s.base[:12]} {s.delivered.removeprefix('refs/heads/')}"] if s.delivered else []
             )
             again = [redelivery(s.run, deck.me)] if undelivered(seen.snapshot) else []
-            return [*again, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
+            then = [f"{deck.me} tasks next {run}" for run in _followers(deck, seen)]
+            return [*again, *then, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
         case "stopped":
             again = f'{deck.me} followup {s.run} "what to do differently"'
             return [f"{deck.me} show {s.run}", *([again] if FOLLOWUP in seen.live.machine.events else [])]

@@ -17,6 +17,7 @@ HELP = {
     "revert": "[reason]: take the change back",
     "next": '[--override "reason"]: go on to the next phase, or past its guard',
     "redo": "[phase [words]]: do a phase again, without a name the one at hand; reopens a task that is done",
+    "begin": "reason: begin without the tasks that come first",
     "restore": "put the recorded documents back",
     "adopt": "take over a plan that was changed by hand",
     "retry": "try again what could not be done",
@@ -37,14 +38,14 @@ HELP = {
     "why": "what the run waits for and what would move it",
     "tasks": "every task here",
     "switch": "run: go to another run",
-    "new": "words: begin another task",
+    "new": "[--after RUN] words: begin another task, or one that comes after another",
     "help": "[command]: this",
     "quit": "end the sitting (so does Ctrl-D)",
 }
 LOOKS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
 ALWAYS = ("raise", "stop", "resume", "abort", *LOOKS)
 OF = {
-    TASK: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "restore", "adopt", "retry", "answer", "approve", "rework"),
+    TASK: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "approve", "rework"),
     "coordinator": ("answer", "defaults"),
 }  # fmt: skip
 OF_OTHERS = ("approve", "rework", "reject", "followup", "revert", "deliver")

@@ -236,6 +236,9 @@ class Sitting:
             raise deeds.not_now(what)
         return deeds.redo(here)
 
+    def _begin(self, reason: str) -> int:
+        return self._deeds().begin(reason)
+
     def _restore(self, reason: str) -> int:
         return self._deeds().choose("restore", reason=reason)
 
@@ -378,7 +381,8 @@ class Sitting:
     def _new(self, words: str) -> int:
         if not visible(words):
             raise UserError("a task needs words: /plan what to do")
-        self.run, code = begin(self.deck, words, step=True)
+        after, words = _after(words)
+        self.run, code = begin(self.deck, words, step=True, after=after)
         return code
 
     def _help(self, command: str) -> None:
@@ -409,6 +413,15 @@ def _split(words: str) -> list[str]:
         return shlex.split(words)
     except ValueError as error:
         raise UserError(f"that cannot be read: {error}") from None
+
+
+def _after(words: str) -> tuple[tuple[str, ...], str]:
+    """The tasks that come first, and the words after them."""
+    found: list[str] = []
+    while words.startswith("--after"):
+        run, _, words = words.removeprefix("--after").lstrip(" =").partition(" ")
+        found, words = [*found, run], words.lstrip()
+    return tuple(found), words
 
 
 def forget_typed() -> None:

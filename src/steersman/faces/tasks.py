@@ -1,5 +1,6 @@
 """What the commands of a task have in common: who works on it, as steersman.toml says."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -43,12 +44,38 @@ def bounds_of(deck: Deck, place: str, key: str, config: Config) -> dict[str, str
     return {"bounds": msgspec.json.encode(found).decode()}
 
 
-def options_of(config: Config, *, pace: str = "through") -> dict[str, Any]:
+def after_of(deck: Deck, runs: tuple[str, ...]) -> list[str]:
+    """The tasks that come first, by their whole names; one that can never be accepted is refused."""
+    found = list(dict.fromkeys(deck.sight.find(run) for run in runs))
+    for run in found:
+        head = deck.sight.head(run)
+        if head.machine != "task":
+            raise UserError(f"--after {run}: that is no task but a {head.machine}")
+        if head.status == "stopped" and head.outcome != "reverted":
+            raise UserError(f"--after {run}: that task has ended ({head.outcome}) and will never be accepted")
+    return found
+
+
+def followers(deck: Deck, run: str) -> list[str]:
+    """The tasks that wait for this one."""
+    from steersman.kernel.snapshot import Snapshot, fields
+    from steersman.runtime.live import read_snapshot
+
+    journal = deck.bridge.world.journal
+    waiting = [gate.run for gate in journal.gates() if gate.job == "others" and not gate.answer]
+    read = (
+        (other, read_snapshot(journal, other)) for other in waiting
+    )  # one that cannot be read says so elsewhere
+    return [other for other, s in read if isinstance(s, Snapshot) and run in fields(s.context)["after"]]
+
+
+def options_of(config: Config, *, pace: str = "through", after: Sequence[str] = ()) -> dict[str, Any]:
     """What is fixed when a task begins."""
     rules = config.task
     planners = rules.planners or (("planner",) if "planner" in config.roles else ("coder",))
     return {
         "pace": pace,
+        "after": list(after),
         "codegen": rules.codegen,
         "planners": list(planners),
         "plan_reviewers": list(rules.plan_reviewers),

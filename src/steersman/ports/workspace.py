@@ -46,6 +46,11 @@ class Workspace(Protocol):
         """
         ...
 
+    def holds(self, tip: str, commit: str, base: str) -> bool:
+        """Whether the history of `tip` has what `commit` changed in `base`: the commit itself, as long as none of its
+        own reverts came after it, or every change of it in other commits. Only looked at."""
+        ...
+
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`: written, or removed where it has none.
 

@@ -207,3 +207,27 @@ class MovedBaseConformance:
         begun.moved({"other": "theirs\n"})
         args = (RUN, change.commit, begun.base.commit, "branch", None, "Mine")
         assert begun.workspace.deliver(*args, exact=True).tree == change.tree
+
+    def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: Begun) -> None:
+        """From the delivery on, whatever comes after it; taken back, it is not there any more."""
+        change = begun.change({"README": "mine\n"})
+        held = begun.workspace.holds
+        assert not held(begun.base.commit, change.commit, begun.base.commit)
+        args = (RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
+        made = begun.workspace.deliver(*args, exact=True).commit
+        assert held(begun.now().commit, made, begun.base.commit)
+        tip = begun.moved({"README": "mine, and theirs\n"})
+        assert held(tip.commit, made, begun.base.commit)
+        begun.moved({"README": "mine\n"})
+        begun.workspace.revert(RUN, made, begun.branch, "Not mine\n\n")
+        assert not held(begun.now().commit, made, begun.base.commit)
+        assert held(tip.commit, made, begun.base.commit)
+
+    def test_a_branch_has_a_change_that_came_in_other_commits(self, begun: Begun) -> None:
+        """Squashed or typed again: all of it has to be there, and nothing in its place."""
+        change = begun.change({"README": "mine\n", "new": "1\n"})
+        for edits, there in (({"README": "mine\n"}, False), ({"new": "2\n"}, False), ({"new": "1\n"}, True)):
+            tip = begun.moved(edits)
+            assert begun.workspace.holds(tip.commit, change.commit, begun.base.commit) is there
+        with pytest.raises(WorkspaceError, match=r"the commit .* is not "):
+            begun.workspace.holds(tip.commit, "0" * len(tip.commit), begun.base.commit)

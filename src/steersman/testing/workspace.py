@@ -207,6 +207,14 @@ class FakeWorkspace:
         kept = {n: text for n, text in now.items() if n not in changed}
         return self._commit({**kept, **{n: had[n] for n in changed if n in had}}, (tip,), f"{message}{mark}")
 
+    def holds(self, tip: str, commit: str, base: str) -> bool:
+        with self._lock:
+            history = list(self._history(tip))
+            if commit in history:
+                return not any(self._read(c)["message"].endswith(f"reverts {commit}") for c in history)
+            files, clash = _three_way(self._files(base), self._files(tip), self._files(commit))
+            return not clash and files == self._files(tip)
+
     def _touched(self, commit: str) -> set[str]:
         old, new = self._files(self._read(commit)["parents"][0]), self._files(commit)
         return {n for n in old.keys() | new.keys() if old.get(n) != new.get(n)}

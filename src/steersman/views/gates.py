@@ -14,6 +14,7 @@ ASKED = {
     "evidence": "The checks pass, but what they prove is in question. Does that count?",
     "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",
+    "others": "Another task comes first, and its change is not in the branch. Look again, or begin without it?",
     "next": "The phase is over. Shall it go on?",
     "questions": "The plan asks first. What is the answer?",
     "decide": "Shall this change be accepted?",
@@ -23,6 +24,8 @@ ASKED = {
 }
 COMMANDS = {  # of the gates of a task
     ("next", "approve"): "tasks next {run}",
+    ("others", "retry"): "tasks next {run}",
+    ("others", "begin"): 'tasks begin {run} --reason "why"',
     ("questions", "answer"): "tasks answer {run}",
     ("decide", "approve"): "tasks accept {run}",
     ("decide", "review"): "tasks redo {run} review",

@@ -17,6 +17,7 @@ from steersman.ports.journal import BudgetRow, Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 
 Text = Callable[[str], str]  # the name of a payload -> its text
+UNAWAITED = "begin_requested"  # the event of a person who has a task begin without those that come first
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -183,8 +184,19 @@ class _Told:
             if item.starts > 1:
                 self.twice[item.id] = Twice(item.id, item.job, item.starts)
         self.not_isolated = not_isolated(e) or self.not_isolated
-        if e.kind == "override":
-            self.overrides.append(Override(e.seq, person(e.actor), e.source or "", e.to, e.why))
+        waived = override_of(e)
+        self.overrides += [waived] if waived is not None else []
+
+
+def override_of(e: Entry) -> Override | None:
+    """What a named person has waived with an entry: a guard, or that other tasks come first."""
+    if e.kind == "override":
+        return Override(e.seq, person(e.actor), e.source or "", e.to, e.why)
+    if e.event == UNAWAITED and e.kind == "transition":
+        return Override(
+            e.seq, person(e.actor), e.source or "", e.to, f"without the others: {e.data['reason']}"
+        )
+    return None
 
 
 def not_isolated(e: Entry) -> str:

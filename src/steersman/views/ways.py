@@ -62,6 +62,8 @@ LAID_DOWN = {
 _CHOICES = {  # a choice of a task's gate that has a word of its own; one with none is said by `redo`
     ("next", "approve"): ("next", "go on"),
     ("next", "rework"): ("", ""),
+    ("others", "retry"): ("retry", "look at the others again"),
+    ("others", "begin"): ("begin", "begin without them, with a reason"),
     ("questions", "answer"): ("answer", "answer what the plan asks"),
     ("evidence", "approve"): ("approve", "accept these results on this very tree"),
     ("evidence", "rework"): ("rework", "send the change back"),
@@ -102,6 +104,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     waits: str
     next: tuple[Way, ...]
+    after: tuple[str, ...] = ()  # tasks that come first
     overrides: int = 0  # guards that people have waived so far
 
 

@@ -58,6 +58,16 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     told_ref: str = ""
 
 
+class OthersFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The tasks that come first, and the branch that this one would begin on."""
+
+    error: str = ""  # why they could not be looked at; told_ref has the words
+    missing: int = 1  # of them: whose change is not in that branch, or not known to be
+    base: str = ""  # commit
+    base_tree: str = ""
+    told_ref: str = ""  # each of them, what it lacks, and what to do
+
+
 class RevertFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A delivered change taken back, or why not."""
 

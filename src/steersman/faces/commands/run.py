@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     default=None,
     help="Rounds (default: steersman.toml, else 3).",
 )
+@click.option("--after", multiple=True, metavar="RUN", help="A task that comes first (task): begin when its change is in the branch.")  # fmt: skip
 @click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it (task): files and commands outside are refused.")  # fmt: skip
 @click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
 @click.option(
@@ -52,6 +53,7 @@ def run(
     *,
     task: str,
     machine: str,
+    after: tuple[str, ...],
     plan: str,
     key: str,
     dry: bool,
@@ -71,13 +73,13 @@ def run(
     roles: tuple[str, ...] = ()
     texts: dict[str, str] = {}
     if machine == "task":
-        from steersman.faces.tasks import bounds_of, options_of, roles_of
+        from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
 
-        options = options_of(config)
+        options = options_of(config, after=after_of(deck, after))
         roles = roles_of(options)
         texts = bounds_of(deck, plan, key, config)
-    elif plan or key:
-        raise UserError(f"{machine} takes no plan: use --as task")
+    elif plan or key or after:
+        raise UserError(f"{machine} takes no plan and comes after no task: use --as task")
     if dry:
         return show_outlook(deck, machine, config, options)
     from steersman.runtime.start import Order

@@ -10,6 +10,7 @@ HERE = "tasks"
 KNOWN = {
     "list": (f"{HERE}:listing", "The tasks here: phase, what each waits for, what is legal next."),
     "new": (f"{HERE}:new", "Begin a task."),
+    "begin": (f"{HERE}:begin_", "Have a task begin without those that come first, with a reason."),
     "next": (f"{HERE}:next_", "Go on to the next phase, or past a guard with a reason."),
     "redo": (f"{HERE}:redo", "Do a phase again, or reopen a task that is done."),
     "say": (f"{HERE}:say", "Say something to whoever works next."),
@@ -54,6 +55,8 @@ def listing(deck: Deck, *, everything: bool) -> None:
         deck.say(
             f"{task.run}  {where}  {task.outcome or task.status}{waived}  {one_line(task.title)}", bold=True
         )
+        if task.after:
+            deck.say(f"    after: {', '.join(task.after)}")
         if task.waits:
             deck.say(f"    waits: {task.waits}")
         deck.say(f"    legal: {' | '.join(way.word for way in task.next) or 'nothing'}")
@@ -63,19 +66,29 @@ def listing(deck: Deck, *, everything: bool) -> None:
     "new",
     'steersman tasks new "Fix the rounding bug"',
     'steersman tasks new "Add a flag" --step',
+    'steersman tasks new "Use the new rounding" --after 261116-abc',
     'steersman tasks new "Fix the rounding bug" --plan ../plan --key ../their/anchor.pub',
 )
 @click.argument("words", metavar="TASK")
 @click.option(
     "--step", is_flag=True, help="Wait for `tasks next` after each phase (default: only where it must)."
 )
+@click.option("--after", multiple=True, metavar="RUN", help="Begin when this task is accepted and its change is in the branch; may be given several times.")  # fmt: skip
 @click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it: files and commands outside are refused.")  # fmt: skip
 @click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
-def new(deck: Deck, *, words: str, step: bool, plan: str, key: str) -> int:
+def new(deck: Deck, *, words: str, step: bool, after: tuple[str, ...], plan: str, key: str) -> int:
     """Begin TASK: the same as `run --as task`, with --step one phase at a time."""
     from steersman.faces.deeds import begin
 
-    return begin(deck, words, step=step, plan=plan, key=key)[1]
+    return begin(deck, words, step=step, plan=plan, key=key, after=after)[1]
+
+
+@verb("begin", 'steersman tasks begin 261116-abc --reason "it does not need the other one after all"')
+@_run
+@_reason
+def begin_(deck: Deck, *, run: str, reason: str) -> int:
+    """Have RUN begin on the branch as it was, though a task that comes first is missing. `tasks next` looks again."""
+    return _deeds(deck, run).begin(reason)
 
 
 @verb(

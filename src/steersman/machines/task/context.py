@@ -55,9 +55,11 @@ class Context(msgspec.Struct, kw_only=True):
     base_commit: str = ""
     base_tree: str = ""
     bounds_ref: str = ""  # of a frozen plan that it may not leave
+    after: list[Ref] = []  # tasks whose change has to be in the branch before this one begins
     # memory: set by rows, followed exactly by the check
     step: str = "work"
     workspace: str = "unprepared"
+    others: str = "none"
     evidence: str = "plain"
     decision: str = "none"
     delivered: str = "no"
@@ -117,7 +119,7 @@ class Context(msgspec.Struct, kw_only=True):
 
 FIXED = (
     "pace", "codegen", "deliver", "planners", "plan_reviewers", "code_reviewers", "coder", "max_rounds", "max_regressions",
-    "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref",
+    "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref", "after",
 )  # fmt: skip
 
 
@@ -133,6 +135,8 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
             raise UserError("task cannot begin like this: it needs a planner and reviewers")
         if len(set(crew)) < len(crew):
             raise UserError(f"task cannot begin like this: {', '.join(crew)} names somebody twice")
+    if len(set(context.after)) < len(context.after):
+        raise UserError(f"task cannot begin like this: {', '.join(context.after)} names a task twice")
     context.panel = "several" if len(context.planners) > 1 else "alone"
     return TaskReceived(request["task_ref"], request.get("person", "")), context
 

@@ -6,7 +6,7 @@
 from typing import Any
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, GateAnswer
 from steersman.kernel.ops import Op
 from steersman.machines.task.context import Context, Words, stands_on
@@ -52,6 +52,23 @@ def asked_to(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
         ("set", "failures", {}),
         ("append", "said", {"choice": e.choice, "person": e.person, "reason": e.reason}),
     )
+
+
+# ── tasks that come first ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def others_there(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
+    """It begins on what the others have left."""
+    return (("set", "base_commit", e.base), ("set", "base_tree", e.base_tree), ("set", "detail_ref", ""))
+
+
+def others_missing(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.told_ref),)
+
+
+def begun(c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    """A person has said why it begins without them."""
+    return (*asked_to(c, e), ("set", "detail_ref", ""))
 
 
 # ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────

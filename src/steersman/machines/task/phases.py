@@ -4,7 +4,7 @@ What leads from one to another is in `table.py`. **Invariant:** a phase's work s
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
 from steersman.kernel.definition import Guard, State, child, do, effect, gate, resting, state
 from steersman.machines.task import work
 
@@ -17,6 +17,8 @@ def at(name: str, sentence: str, *steps: str) -> Guard:
 
 
 # fmt: off
+LOOKS_AROUND = at("looks_around", "the tasks that come first are to be looked at", "others")
+WAITS = at("waits", "a task that comes first is not there yet", "waiting")
 WORKS = at("works", "the phase's own work is to be done", "work")
 COMMENTS = at("comments", "the other planners have to look at the draft", "comment")
 ASKS = at("asks", "a person has to answer", "questions")
@@ -41,6 +43,8 @@ TAKES_BACK = Guard("takes_back", "what was delivered is to be taken back", lambd
 
 # ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+LOOK_AT_OTHERS = effect("look_at_others", OthersFacts, "task_others")
+OTHERS = gate("others")
 DRAFT = effect("draft", AgentFacts, "agent")
 COMMENT = effect("comment", AgentFacts, "agent")
 QUESTIONS = gate("questions")
@@ -83,6 +87,8 @@ SHARED = (
 class S(State):
     planning = state(
         "Planners draft, question and settle a plan.",
+        do(LOOK_AT_OTHERS, work.look_at_others, when=LOOKS_AROUND),
+        do(OTHERS, work.ask_others, when=WAITS),
         do(DRAFT, work.draft, when=WORKS),
         do(COMMENT, each=work.comments, when=COMMENTS),
         do(QUESTIONS, work.ask_questions, when=ASKS),

@@ -11,7 +11,7 @@ may waive the guard of a direct successor, with a reason, where there is somethi
 """
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, RecordFacts, RevertFacts
+from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
@@ -28,7 +28,7 @@ from steersman.kernel.definition import (
     row,
     table,
 )
-from steersman.kernel.laws import Before, Never, Only, Possible
+from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.task import context as ctx
 from steersman.machines.task import folds
 from steersman.machines.task.phases import (
@@ -51,8 +51,10 @@ from steersman.machines.task.phases import (
     INSPECT_REVIEW,
     INSPECT_TESTS,
     LOOK_AT_BASE,
+    LOOK_AT_OTHERS,
     MEASURE,
     NEXT,
+    OTHERS,
     PHASES,
     PREPARE,
     QUESTIONS,
@@ -79,6 +81,10 @@ class E(Events):
     redo_review = event("A person has the change reviewed again.", P, ctx.Words)
     redo_test = event("A person has the suites run again.", P, ctx.Words)
     redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.Words)
+    others_there = event("The change of every task that comes first is in the branch.", X, OthersFacts)
+    others_missing = event("A task that comes first is not accepted, or its change is not in the branch.", X, OthersFacts)
+    begin_requested = event("A person has it begin without the others, and says why.", G, GateAnswer)
+    another_look_requested = event("A person has the others looked at again.", G, GateAnswer)
     plan_drafted = event("The lead planner has a draft; the others look at it.", X, AgentFacts)
     plan_commented = event("Another planner has looked at the draft.", X, AgentFacts)
     round_needed = event("The planners have something to settle.", X, AgentFacts)
@@ -169,6 +175,10 @@ def _decided(decision: str) -> Guard:
 
 
 # fmt: off
+COMES_AFTER = Guard("comes_after", "other tasks come first", lambda c, _: bool(c.after))
+AWAITS = Guard("awaits", "it has not begun: other tasks come first", lambda c, _: c.others == "awaited", reads=("others",))
+ALL_THERE = Guard("all_there", "the branch has the change of every task that comes first", lambda _, e: not e.error and e.missing == 0 and bool(e.base and e.base_tree))
+SAYS_BEGIN = Guard("says_begin", "the person has it begin all the same, with a reason", lambda _, e: e.choice == "begin" and bool(e.reason))
 BROKE = Guard("broke", "the agent broke down", lambda _, e: bool(e.error))
 FITS = Guard("fits", "the reply fits its contract", lambda _, e: not e.error and e.reply is not None)
 SHARED_WORK = Guard("shared_work", "other planners look at the draft too", lambda c, e: c.panel == "several" and not e.error and e.reply is not None)
@@ -233,6 +243,7 @@ ROUNDS = Cap("rounds", "max_rounds", resets=(E.questions_answered, E.words_given
 REGRESSIONS = Cap("regressions", "max_regressions", resets=(E.next_requested, E.redo_planning, E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept, E.rework_requested, E.retry_requested, E.decision_given))  # fmt: skip
 
 WORK = {"step": "work"}
+AROUND = {"step": "others"}
 AGAIN_FROM = {"step": "work", "decision": "none"}
 REOPENED = {**AGAIN_FROM, "outcome": None}
 STOP = {"step": "stuck"}
@@ -248,14 +259,20 @@ DECISIONS = {
 EXT = "extension: "
 DISK = "extension: §5.2, artifacts are inspected before any transition"
 PACE = "extension: a person goes from phase to phase"
+FIRST = "extension: a task may come after others"
 PARK = "extension: automatic regressions are capped, then a person decides"
 REDO = "§5.4, §8 /redo"
 
 # fmt: off
 TABLE = table(
     #   from           on                           when             to              cap          label                                              source
+    row(None,          E.task_received,             COMES_AFTER,     S.planning,     None,        "a task begins after others",                      FIRST, sets={**AROUND, "others": "awaited"}),
     row(None,          E.task_received,             otherwise,       S.planning,     None,        "a task begins",                                   "§2", sets=WORK),
     # planning
+    row(S.planning,    E.others_there,              otherwise,       S.planning,     None,        "begin on what the others have left",              FIRST, sets={**WORK, "others": "none"}),
+    row(S.planning,    E.others_missing,            otherwise,       S.planning,     None,        "say which, and wait",                             FIRST, sets={"step": "waiting"}),
+    row(S.planning,    E.another_look_requested,    otherwise,       S.planning,     None,        "look at the others again",                        FIRST, sets=AROUND),
+    row(S.planning,    E.begin_requested,           otherwise,       S.planning,     None,        "begin without them",                              FIRST, sets={**WORK, "others": "none"}),
     row(S.planning,    E.plan_drafted,              otherwise,       S.planning,     None,        "the other planners look at the draft",            EXT + "several planners", sets={"step": "comment"}),
     row(S.planning,    E.plan_commented,            otherwise,       STAY,           None,        "keep the comment",                                EXT + "several planners"),
     row(S.planning,    E.round_needed,              otherwise,       S.planning,     ROUNDS,      "re-plan",                                         "§4 actors.planning.round", sets=WORK),
@@ -349,9 +366,11 @@ TABLE = table(
     row(S.revert,      E.retry_requested,           WAS_DELIVERED,   S.revert,       None,        "try to take it back again",                       PARK, sets=WORK),
     row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
     *(row(phase,       E.retry_requested,           otherwise,       phase,          None,        "look again",                                      PARK, sets={"step": "confirmed"}) for phase in PHASES[:5]),
+    row(S.planning,    E.words_given,               AWAITS,          STAY,           None,        "keep it for whoever works next",                  FIRST),
     row(S.planning,    E.words_given,               otherwise,       S.planning,     None,        "re-plan (redo) with what was said",               "§2 planning → planning", sets=WORK),
     row(PHASES[1:],    E.words_given,               otherwise,       STAY,           None,        "keep it for whoever works next",                  EXT + "people may speak at any time"),
     # redo
+    row(S.planning,    E.redo_planning,             AWAITS,          S.planning,     None,        "look at the others first",                        FIRST, sets=AROUND),
     row((S.planning, S.plan_review, S.codegen, S.review, S.accept), E.redo_planning, otherwise, S.planning, None, "re-plan (redo)",              REDO, sets=AGAIN_FROM),
     row((S.plan_review, S.codegen), E.redo_plan_review, otherwise,   S.plan_review,  None,        "review the plan again",                           REDO, sets=AGAIN_FROM),
     row((S.codegen, S.review, S.test, S.accept), E.redo_codegen, otherwise, S.codegen, None,      "re-run codegen",                                  REDO, sets=AGAIN_FROM),
@@ -370,6 +389,8 @@ SEEN = (*LOOKED, (UNSEEN, E.phase_ready))
 
 # fmt: off
 NAMES = (
+    naming(LOOK_AT_OTHERS, (ALL_THERE, E.others_there), (otherwise, E.others_missing)),
+    naming(OTHERS, (SAYS_BEGIN, E.begin_requested), (otherwise, E.another_look_requested)),
     naming(DRAFT, (BROKE, E.agent_failed), (SHARED_WORK, E.plan_drafted), (DRAFTED_ALONE, E.planning_converged), (otherwise, E.agent_failed)),
     naming(COMMENT, (COMMENT_BROKE, E.agent_failed), (LAST_ASKS, E.planning_converged), (LAST_CONCERNED, E.round_needed), (LAST_COMMENT, E.planning_converged), (otherwise, E.plan_commented)),
     naming(QUESTIONS, (otherwise, E.questions_answered)),
@@ -404,6 +425,9 @@ NAMES = (
 # fmt: off
 FOLDS = tuple(fold(e, change) for change, events in (
     (folds.heard, (E.words_given,)),
+    (folds.others_there, (E.others_there,)),
+    (folds.others_missing, (E.others_missing,)),
+    (folds.begun, (E.begin_requested,)),
     (folds.replan, (E.redo_planning,)),
     (folds.drafted, (E.plan_drafted,)),
     (folds.commented, (E.plan_commented,)),
@@ -448,17 +472,18 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.confirmed, (E.next_requested,)),
     (folds.reworked, (E.rework_requested,)),
     (folds.damaged, (E.documents_damaged,)),
-    (folds.asked_to, (E.restore_requested, E.adoption_requested, E.retry_requested)),
+    (folds.asked_to, (E.another_look_requested, E.restore_requested, E.adoption_requested, E.retry_requested)),
     (folds.redo, (E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept)),
 ) for e in events)
 # fmt: on
-LAWS = (
+LAWS: tuple[Law, ...] = (
     Only("outcome", "accepted", by=(E.accepted, E.accepted_again)),
     Only("outcome", "reverted", by=(E.revert_recorded,)),
     Only("decision", "accepted", by=(E.decision_given,)),
     Only("delivered", "yes", by=(E.accepted,)),
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
     Never(S.accept, when=TOUCHED),
+    *(Never(phase, when=AWAITS) for phase in (*PHASES[1:], S.done)),
     Never(S.test, when=UNSEEN_RESULTS),
     Before(S.plan_review, then=S.codegen),
     Before(S.codegen, then=S.review),
@@ -484,9 +509,10 @@ MACHINE = machine(
     },
     memory={
         "step": (
-            "work", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken", "unwritten",
+            "work", "others", "waiting", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken", "unwritten",
             "evidence", "base", "decide", "deliver",
         ),
+        "others": ("none", "awaited"),
         "workspace": ("unprepared", "ready", "measured"),
         "evidence": ("plain", "touched", "accepted"),
         "decision": ("none", *DECISIONS.values()),

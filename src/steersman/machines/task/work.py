@@ -11,6 +11,18 @@ CHOICES = ["approve", "rework", "review", "replan", "revert"]
 # ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def look_at_others(c: Context) -> dict[str, Any]:
+    return {"after": c.after, "target": c.target, "base": c.base_commit}
+
+
+def ask_others(c: Context) -> dict[str, Any]:
+    return {
+        "digest": digest_of(c.after),
+        "choices": ["retry", "begin"],
+        "shown": _shown(c, others=c.detail_ref),
+    }
+
+
 def draft(c: Context) -> dict[str, Any]:
     said = {f"comment_of_{role}": given["reply"] for role, given in c.comments.items() if given.get("reply")}
     plan = c.documents.get("planning/planning.ai.json", "")

@@ -30,6 +30,7 @@ WHERE = {
     "task_inspect": "inspection:inspect",
     "task_restore": "repair:restore",
     "task_adopt": "repair:adopt",
+    "task_others": "others:look_at_others",
     "task_base": "mooring:look_at_base",
     "task_revert": "mooring:take_back",
     "task_deliver": "delivery:deliver_exactly",
