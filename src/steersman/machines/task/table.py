@@ -10,18 +10,11 @@ plan itself, taken over. What sends a task back is capped; beyond the cap it wai
 may waive the guard of a direct successor, with a reason, where there is something to go on with.
 """
 
-from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
-from steersman.contracts.task.facts import BaseFacts, InspectFacts, OthersFacts, RecordFacts, RevertFacts
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     STAY,
     Cap,
-    ChildEnded,
-    Events,
-    GateAnswer,
     Guard,
-    Origin,
-    event,
     fold,
     naming,
     otherwise,
@@ -31,6 +24,7 @@ from steersman.kernel.definition import (
 from steersman.kernel.laws import Before, Law, Never, Only, Possible
 from steersman.machines.task import context as ctx
 from steersman.machines.task import folds
+from steersman.machines.task.events import E
 from steersman.machines.task.phases import (
     ADOPT,
     AGAIN,
@@ -67,89 +61,6 @@ from steersman.machines.task.phases import (
     S,
     at,
 )
-
-P, G, X, C, M = Origin.PERSON, Origin.GATE, Origin.EFFECT, Origin.CHILD, Origin.MACHINE
-
-
-# fmt: off
-class E(Events):
-    task_received = event("A person gives a task.", P, ctx.TaskReceived)
-    words_given = event("A person says something to whoever works next.", P, ctx.Words)
-    redo_planning = event("A person wants another plan.", P, ctx.Words)
-    redo_plan_review = event("A person has the plan reviewed again.", P, ctx.Words)
-    redo_codegen = event("A person has it built again.", P, ctx.Words)
-    redo_review = event("A person has the change reviewed again.", P, ctx.Words)
-    redo_test = event("A person has the suites run again.", P, ctx.Words)
-    redo_accept = event("A person reopens the decision about a delivered change.", P, ctx.Words)
-    others_there = event("The change of every task that comes first is in the branch.", X, OthersFacts)
-    others_missing = event("A task that comes first is not accepted, or its change is not in the branch.", X, OthersFacts)
-    begin_requested = event("A person has it begin without the others, and says why.", G, GateAnswer)
-    another_look_requested = event("A person has the others looked at again.", G, GateAnswer)
-    plan_drafted = event("The lead planner has a draft; the others look at it.", X, AgentFacts)
-    plan_commented = event("Another planner has looked at the draft.", X, AgentFacts)
-    round_needed = event("The planners have something to settle.", X, AgentFacts)
-    planning_converged = event("The planners have nothing left to settle among themselves.", X, AgentFacts)
-    questions_open = event("The plan asks what a person has to answer first.", X, InspectFacts)
-    questions_answered = event("A person has answered.", G, GateAnswer)
-    scope_missing = event("The plan names no file that may be touched.", X, InspectFacts)
-    planning_succeeded = event("There is a plan, its scope is known, and nothing blocks it.", X, InspectFacts)
-    plan_reviewed = event("A reviewer has judged the plan; others have not.", X, AgentFacts)
-    plan_reviews_complete = event("Every reviewer has judged the plan.", X, AgentFacts)
-    review_ok = event("The plan may be built.", X, InspectFacts)
-    review_needs_changes = event("The plan has to be changed.", X, InspectFacts)
-    review_blocked = event("A reviewer blocks the plan.", X, InspectFacts)
-    workspace_ready = event("The working tree is set up.", X, SetupFacts)
-    setup_failed = event("The working tree could not be set up.", X, SetupFacts)
-    baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
-    code_written = event("The coder has worked.", X, AgentFacts)
-    crew_done = event("The crew has gone round and approved.", C, ChildEnded)
-    crew_failed = event("The crew ended without approval.", C, ChildEnded)
-    codegen_completed = event("There is a change, and all of it is inside the plan.", X, InspectFacts)
-    codegen_empty = event("Nothing was changed.", X, InspectFacts)
-    scope_mismatch = event("The change leaves what was planned.", X, InspectFacts)
-    bounds_left = event("The change leaves the frozen plan that bounds the task.", X, InspectFacts)
-    plan_unclear = event("The coder cannot build this plan.", X, InspectFacts)
-    code_reviewed = event("A reviewer has judged the change; others have not.", X, AgentFacts)
-    code_reviews_complete = event("Every reviewer has judged the change.", X, AgentFacts)
-    review_passes = event("Nobody has a blocking issue.", X, InspectFacts)
-    needs_code_changes = event("The change has to be changed.", X, InspectFacts)
-    plan_flawed = event("The plan itself is wrong.", X, InspectFacts)
-    suites_run = event("Every suite has run, or was kept from it.", X, CheckFacts)
-    tests_complete = event("Every suite ran on this tree and passed.", X, InspectFacts)
-    test_failures = event("A suite, a linter or an analysis failed, or nothing proves that none did.", X, InspectFacts)
-    evidence_questioned = event("Everything passed, but a person has to look at what that proves.", X, InspectFacts)
-    evidence_accepted = event("A person accepts the results on this very tree.", G, GateAnswer)
-    evidence_declined = event("A person sends the change back.", G, GateAnswer)
-    base_unmoved = event("The change stands on what it would go to.", X, BaseFacts)
-    base_moved = event("The change stands on a newer commit now: it is another tree.", X, BaseFacts)
-    base_conflicts = event("The change conflicts with what came meanwhile.", X, BaseFacts)
-    base_unseen = event("Where the change would go could not be looked at.", X, BaseFacts)
-    decision_given = event("A person has decided.", G, GateAnswer)
-    decision_recorded = event("The decision is on disk, and it is: accepted.", X, InspectFacts)
-    accepted = event("The accepted change is handed over.", X, DeliveryFacts)
-    accepted_again = event("A change that was handed over before stays accepted.", X, InspectFacts)
-    delivery_failed = event("The accepted change could not be handed over.", X, DeliveryFacts)
-    requires_further_changes = event("The decision is: further changes.", X, InspectFacts)
-    needs_review = event("The decision is: to be reviewed again.", X, InspectFacts)
-    upstream_problem = event("The decision is: the plan is the problem.", X, InspectFacts)
-    revert_requested = event("The decision is: take it back.", X, InspectFacts)
-    change_reverted = event("The change is undone by a commit of its own.", X, RevertFacts)
-    revert_conflicted = event("The change could not be taken back; nothing was changed.", X, RevertFacts)
-    revert_recorded = event("What was taken back is on disk.", X, InspectFacts)
-    revert_refused = event("Why it could not be taken back is on disk.", X, InspectFacts)
-    documents_recorded = event("The phase's documents are laid down.", X, RecordFacts)
-    recording_failed = event("The phase's documents could not be laid down.", X, RecordFacts)
-    agent_failed = event("An agent broke down, or never gave an answer that fits.", X, AgentFacts)
-    phase_ready = event("The phase is over; what it says waits for its person.", X, InspectFacts)
-    next_requested = event("A person says: next.", G, GateAnswer)
-    rework_requested = event("A person wants the phase done again.", G, GateAnswer)
-    documents_damaged = event("A document on disk is not what was recorded.", X, InspectFacts)
-    restore_requested = event("A person has recorded documents put back.", G, GateAnswer)
-    adoption_requested = event("A person wants the plan as it is on disk.", G, GateAnswer)
-    repair_failed = event("Documents could not be put back, or not be taken over.", X, RecordFacts)
-    retry_requested = event("A person has it tried again.", G, GateAnswer)
-# fmt: on
-
 
 # ── Guards ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
