@@ -49,16 +49,10 @@ RETRIED = {
         (phase, "unwritten", delivered): "record" for phase in spec.STATES[:-1] for delivered in ("no", "yes")
     },
     **{(phase, "broken", "no"): "work" for phase in ("planning", "plan_review", "codegen", "review")},
-    **{
-        (phase, "stuck", "no"): "confirmed"
-        for phase in ("planning", "plan_review", "codegen", "review", "test")
-    },
+    **{(phase, "stuck", "no"): "confirmed" for phase in ("planning", "plan_review", "codegen", "review")},
+    ("test", "stuck", "no"): "work",  # the suites are run again
     ("accept", "broken", "no"): "base",
     ("accept", "stuck", "yes"): "base",
-    ("revert", "broken", "yes"): "work",
-    ("revert", "stuck", "yes"): "work",
-    ("revert", "broken", "no"): "record",
-    ("revert", "stuck", "reverted"): "record",
 }
 SECTION = re.compile(r"§[1-8](\.\d+)?\b|extension: \S")
 

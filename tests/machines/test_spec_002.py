@@ -109,9 +109,7 @@ def test_only_a_recorded_decision_is_delivered():
     """§3.10: what leads to `deliver` is the decision as it was read from the disk, and it says accepted."""
     (row,) = [r for r in MACHINE.rows if r.sets.get("step") == "deliver"]
     assert row.on is E.decision_recorded
-    assert naming_of("decision_recorded") == [
-        ("inspect_decision", "decided_accepted", {"damage_found", "handed_before"})
-    ]
+    assert naming_of("decision_recorded") == [("inspect_decision", "decided_accepted", {"damage_found"})]
 
 
 # ── section 5: invariants ───────────────────────────────────────────────────────────────────────────────────────────

@@ -385,14 +385,18 @@ def test_a_damaged_file_stops_the_phase_until_it_is_put_back(phase):
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_what_cannot_be_put_back_is_told_and_looked_at_again(phase):
-    """Nothing is done over because of it: the phase waits, and another try is another look."""
+    """The files are looked at once more: still damaged, the person is told why it failed, and nothing can be waived."""
     shift = Shift().until(phase, "inspect")
-    shift.on(shift.open()[0], damaged=1).on()
+    look = shift.open()[0]
+    shift.on(look, damaged=1).on()
     shift.finish("restore", RecordFacts(error_ref="p-folder"))
-    assert shift.where == (phase, "stuck")
-    assert shift.item("again").input["shown"]["detail"] == "p-folder"
-    shift.on("again")
-    assert shift.context.step == ("base" if phase == "accept" else "confirmed")
+    assert (shift.where, shift.open()) == ((phase, "inspect"), [look])
+    shift.on(look, damaged=1)
+    assert shift.where == (phase, "damaged")
+    assert shift.item(shift.open()[0]).input["shown"] == {"damage": "p-told", "failed": "p-folder"}
+    assert all(isinstance(override(MACHINE, shift.snapshot, to, "why"), Refused) for to in MACHINE.states)
+    shift.on().on("restore")
+    assert (shift.context.step, shift.context.repair_ref) == ("inspect", "")
 
 
 def test_a_plan_that_was_changed_by_hand_may_be_taken_over():
@@ -518,7 +522,7 @@ def test_a_branch_that_has_moved_is_reviewed_and_tested_again():
         "merge",
         "main",
         "c0",
-        "no",
+        "",
     )
     shift.finish("look_at_base", moved())
     c = shift.context
@@ -571,8 +575,8 @@ def test_another_tree_is_never_decided_about():
 # ── revert and redo ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def delivered():
-    return Shift(target="main").until("done")
+def delivered(**request):
+    return Shift(target="main", **request).until("done")
 
 
 def test_what_was_delivered_is_taken_back():
@@ -601,7 +605,7 @@ def test_what_cannot_be_taken_back_is_decided_again(status):
     shift.on("record").on("inspect_revert", status=status)
     assert (shift.where, shift.context.delivered) == (("accept", "decide"), "yes")
     shift.until("done")
-    assert (shift.events[-1], shift.context.outcome) == ("accepted_again", "accepted")
+    assert (shift.events[-1], shift.context.outcome) == ("accepted", "accepted")
 
 
 def test_there_may_be_nothing_to_take_back():
@@ -619,20 +623,72 @@ def test_a_reopened_task_delivers_what_it_made_next():
     assert shift.context.outcome is None
     shift.finish("code", coded("t7"))
     shift.until("accept", "base")
-    assert shift.item("look_at_base").input["delivered"] == "no"
-    shift.until("done")
+    assert shift.item("look_at_base").input["delivered"] == ""
+    shift.until("accept", "deliver").on("deliver", commit="c-second")
     assert (shift.events[-1], shift.context.delivered_tree) == ("accepted", "t7")
+    assert shift.context.deliveries == ["c-delivered", "c-second"]
+    shift.tell("redo_accept")
+    shift.on("decide", choice="revert").until("revert", "work")
+    asked = shift.item("take_back").input
+    assert (asked["commit"], asked["also"]) == ("c-second", ["c-delivered"])
+    assert shift.until("done").context.deliveries == []
 
 
 def test_a_delivered_change_stays_accepted():
-    """Reopened and approved once more: it is there already, and is not handed over twice."""
+    """Reopened and approved once more: whoever hands it over is told that it was, and finds it there."""
     shift = delivered()
     shift.tell("redo_accept")
     shift.finish("decide", answer("", timed_out=True))
     shift.on("again")
-    assert shift.item("look_at_base").input["delivered"] == "yes"
+    assert shift.item("look_at_base").input["delivered"] == "c-delivered"
+    shift.until("accept", "deliver")
+    asked = shift.item("deliver").input
+    assert (asked["delivered"], asked["ref"]) == ("c-delivered", "refs/heads/main")
     shift.until("done")
-    assert (shift.events[-1], shift.events.count("accepted")) == ("accepted_again", 1)
+    assert (shift.events.count("accepted"), shift.context.deliveries) == (2, ["c-delivered"])
+
+
+def test_a_delivery_that_was_lost_is_made_again():
+    """What was handed over and is not there any more is a change like any other: looked at, decided, handed over."""
+    shift = delivered()
+    shift.tell("redo_accept")
+    shift.until("accept", "deliver").on("deliver", done=False, detail_ref="p-gone")
+    assert (shift.where, shift.context.detail_ref) == (("accept", "base"), "p-gone")
+    shift.on("look_at_base", lost=True, told_ref="p-lost")
+    assert (shift.where, shift.item("look_at_base").input["delivered"]) == (("accept", "base"), "")
+    assert (shift.context.delivered, shift.context.detail_ref) == ("yes", "p-lost")
+    shift.until("accept", "deliver").on("deliver", commit="c-again")
+    assert (shift.state, shift.context.deliveries) == ("done", ["c-delivered", "c-again"])
+
+
+def test_what_keeps_getting_lost_waits_for_a_person():
+    """As often as anything else sends a task back, and no more."""
+    shift = delivered(max_regressions=1)
+    shift.tell("redo_codegen", "")
+    shift.finish("code", coded("t1"))
+    shift.until("accept", "base")
+    for _ in range(2):
+        shift.on("look_at_base", lost=True)
+    assert (shift.where, shift.open()) == (("accept", "broken"), ["again"])
+
+
+def test_a_branch_that_has_it_all_leaves_nothing_to_accept():
+    """An empty change waits for a person, who is told; looked at again, it may not be empty any more."""
+    shift = Shift(deliver="merge", target="main").until("accept", "base")
+    shift.finish("look_at_base", BaseFacts(moved=True, absorbed=True, told_ref="p-there"))
+    assert (shift.where, shift.open()) == (("accept", "broken"), ["again"])
+    assert shift.item("again").input["shown"]["detail"] == "p-there"
+    shift.on("again")
+    assert (shift.where, shift.context.detail_ref) == (("accept", "base"), "")
+
+
+def test_another_try_at_the_tests_runs_them_again():
+    """A report that is there already is not believed a second time."""
+    shift = Shift(max_regressions=1).until("test", "inspect").on("inspect_tests", overall_pass=False)
+    shift.until("test", "inspect").on("inspect_tests", overall_pass=False)
+    assert shift.where == ("test", "stuck")
+    shift.on("again")
+    assert (shift.where, shift.open()) == (("test", "work"), ["run_suites"])
 
 
 # ── words, redo, overrides ──────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ import pytest
 from bench import RECORDS, Bench, asked, draft, file
 from vandal import BYTES, HANDS, tried
 
+from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import WorkspaceError
 from steersman.machines.task import MACHINE
 from steersman.runtime.drive import Driver
@@ -317,13 +318,30 @@ def test_a_branch_that_stands_is_only_looked_at(tmp_path):
     assert dict(bench.artifacts.files) == before
 
 
-@pytest.mark.parametrize("known", [{"deliver": "branch"}, {"deliver": "draft-pr"}, {"delivered": "yes"}])
+@pytest.mark.parametrize("known", [{"deliver": "branch"}, {"deliver": "draft-pr"}])
 def test_nobody_looks_where_nothing_goes(tmp_path, known):
-    """A change that is handed over as a branch, or is there already, stands on nothing that could move."""
+    """A change that is handed over as a branch stands on nothing that could move."""
     bench = Bench(tmp_path).through("test")
     bench.elsewhere({"README": "hello others\n"})
-    bench.know(delivered_tree=bench.c.tree, **known)
+    bench.know(**known)
     assert bench.look_at_base().moved is False
+
+
+@pytest.mark.parametrize("form", ["merge", "branch"])
+def test_a_delivery_is_looked_for_where_it_went(tmp_path, form):
+    """Whatever came after it, it is there; taken back, it is lost, which is told."""
+    bench = Bench(tmp_path).through("test")
+    run, c = bench.run, bench.c
+    made = bench.workspace.deliver(run, c.commit, c.base_commit, form, "main", "Mine").commit
+    bench.know(delivered="yes", delivered_tree=c.tree, delivered_commit=made)
+    bench.elsewhere({"README": "hello others\n"})
+    assert bench.look_at_base() == BaseFacts()
+    if form == "branch":
+        return
+    bench.workspace.revert(run, made, "main", "Undo\n")
+    lost = bench.look_at_base()
+    assert lost.lost
+    assert f"is neither in main nor in steersman/{run} any more" in bench.payloads.get(lost.told_ref)
 
 
 def test_a_delivered_task_that_has_made_something_else_is_looked_after(tmp_path):

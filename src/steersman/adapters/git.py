@@ -169,9 +169,12 @@ class GitWorkspace:
                     f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
                 )
 
-    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
-        """Undoes a delivered commit on the branch `target` by a commit of its own."""
-        return revert(self._git, self._courier, checked_name("run", run), commit, target, message)
+    def revert(
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+    ) -> Delivery:
+        """Undoes a delivered commit, and earlier ones of the same run, on the branch `target` by one commit."""
+        made = (commit, *also)
+        return revert(self._git, self._courier, checked_name("run", run), made, target, message)
 
     def holds(self, tip: str, commit: str, base: str) -> bool:
         """Whether the history of `tip` has what `commit` changed in `base`."""

@@ -74,16 +74,16 @@ class Checkouts:
         if self._call(own, found, *_STATUS, "--untracked-files=no").out:
             raise WorkspaceError(
                 f"{name} is checked out in {found.top} with uncommitted changes; "
-                "commit or stash them there, or switch to another branch, and deliver again"
+                "commit or stash them there, or switch to another branch, and try again"
             )
         if blocked := self._in_the_way(found, old, new):
             raise WorkspaceError(
-                f"{blocked} of {found.top} is in no commit and would be overwritten; move it away and deliver again"
+                f"{blocked} of {found.top} is in no commit and would be overwritten; move it away and try again"
             )
         if filtered := self._filtered(own, found, old, new):
             raise WorkspaceError(
                 f"{filtered} passes a filter of {found.top} that steersman does not run; "
-                "switch to another branch there and deliver again"
+                "switch to another branch there and try again"
             )
 
     def _in_the_way(self, found: Found, old: str, new: str) -> str | None:
@@ -125,7 +125,7 @@ def _with_files(place: Path, ref: str) -> Path:
     if not (place / ".git").exists():
         raise WorkspaceError(
             f"{ref.removeprefix('refs/heads/')} is checked out somewhere, and {place} does not say where; "
-            "switch to another branch there and deliver again"
+            "switch to another branch there and try again"
         )
     return place
 
@@ -134,7 +134,7 @@ def _not_moved(name: str, found: Found, answer: Answer) -> str:
     said = answer.err.strip()[:500]
     if "index.lock" in said:
         said += f" (if no git is at work there, remove {found.gitdir / 'index.lock'})"
-    return f"{name} in {found.top} could not be moved forward: {said}; put that right there and deliver again"
+    return f"{name} in {found.top} could not be moved forward: {said}; put that right there and try again"
 
 
 def _excluded_by_person() -> Path | None:

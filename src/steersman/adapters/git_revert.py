@@ -3,6 +3,8 @@
 **Invariant:** nothing is rewritten and nothing is left half done: the branch gets one commit more, or stays.
 """
 
+from collections.abc import Sequence
+
 from steersman.adapters.git_cli import EMAIL
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_repository import Git
@@ -13,16 +15,21 @@ TRAILER = "Steersman-Reverts"
 NAMED = 5  # branches that are named
 
 
-def revert(git: Git, courier: Courier, run: str, commit: str, target: str, message: str) -> Delivery:
-    """Undoes `commit` on the branch `target`; once done, asking again gives the same answer."""
-    made, ref, tip = git.commit_of(commit), f"refs/heads/{target}", courier.tip(target)
-    if not git.contains(tip, made):
-        raise NotThereError(_elsewhere(git, run, made, target))
-    new = _earlier(git, tip, made)
-    if new is None:
-        new = git.commit(_undone(git, courier, run, made, target, tip), (tip,), _signed(message, made))
+def revert(
+    git: Git, courier: Courier, run: str, commits: Sequence[str], target: str, message: str
+) -> Delivery:
+    """Undoes these deliveries of a run, the newest first, on the branch `target`; once done, asking again gives the same
+    answer."""
+    made, tip = [git.commit_of(commit) for commit in commits], courier.tip(target)
+    there = {one: _earlier(git, tip, one) for one in made if git.contains(tip, one)}
+    if not there:
+        raise NotThereError(_elsewhere(git, run, made[0], target))
+    left = [one for one, by in there.items() if by is None]
+    new = next(filter(None, there.values()), "")
+    if left:
+        new = git.commit(_undone(git, courier, run, left, target, tip), (tip,), _signed(message, left))
         courier.forward(target, tip, new)
-    return Delivery("revert", ref, new, git.tree_of(new))
+    return Delivery("revert", f"refs/heads/{target}", new, git.tree_of(new))
 
 
 def held(git: Git, courier: Courier, tip: str, commit: str, base: str) -> bool:
@@ -56,12 +63,27 @@ def _earlier(git: Git, tip: str, commit: str) -> str | None:
     return None
 
 
-def _undone(git: Git, courier: Courier, run: str, made: str, target: str, tip: str) -> str:
-    """The tree of `tip` without what `made` brought."""
+def _undone(git: Git, courier: Courier, run: str, left: Sequence[str], target: str, tip: str) -> str:
+    """The tree of `tip` without what these commits brought."""
+    tree = git.tree_of(tip)
+    for made in left:
+        tree = _without(git, courier, run, made, target, tree)
+    if tree == git.tree_of(tip):
+        by = _last_touched(git, f"{left[-1]}^1", left[0], tip)
+        raise UndoneError(
+            f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
+            f"see `git log {target}`",
+            by,
+        )
+    return tree
+
+
+def _without(git: Git, courier: Courier, run: str, made: str, target: str, of: str) -> str:
+    """A tree without what one commit brought."""
     before = git.resolve(f"{made}^1")
     if before is None:
         raise WorkspaceError(f"run {run} began the history of {target}: there is nothing to go back to")
-    tree, names, said = courier.merged_trees(made, tip, before)
+    tree, names, said = courier.merged_trees(made, of, before)
     if tree is None and names:
         raise ConflictError(
             f"run {run} cannot be taken back from {target}: later commits have changed the same lines of "
@@ -70,13 +92,6 @@ def _undone(git: Git, courier: Courier, run: str, made: str, target: str, tip: s
         )
     if tree is None:
         raise WorkspaceError(f"run {run} cannot be taken back from {target}: {said}; nothing was changed")
-    if tree == git.tree_of(tip):
-        by = _last_touched(git, before, made, tip)
-        raise UndoneError(
-            f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
-            f"see `git log {target}`",
-            by,
-        )
     return tree
 
 
@@ -87,6 +102,6 @@ def _last_touched(git: Git, before: str, made: str, tip: str) -> str:
     return git.read("rev-list", "--max-count=1", tip, f"^{made}", "--stdin", feed=feed).decode().strip()
 
 
-def _signed(message: str, made: str) -> str:
+def _signed(message: str, left: Sequence[str]) -> str:
     """Trailers stand together at the end."""
-    return f"{message.rstrip()}\n{TRAILER}: {made}\n"
+    return f"{message.rstrip()}\n" + "".join(f"{TRAILER}: {made}\n" for made in left)

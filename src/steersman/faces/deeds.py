@@ -265,6 +265,8 @@ class Deeds:
             c = fields(s.context)
             if s.state == "done" and c["reverted_commit"]:
                 raise self.not_now(f"it was taken back already, by commit {c['reverted_commit'][:12]}")
+            if c["delivered"] == "yes" and s.state != "done":
+                raise self.not_now(self._still_there(c))
             if s.state != "done" or c["delivered"] != "yes":
                 raise self.not_now("there is nothing to take back")
             code = self._reopened(reason)
@@ -274,6 +276,14 @@ class Deeds:
         if gate is None:
             raise self.not_now("the decision is not open")
         return self._answered(gate, "revert", reason=reason)
+
+    def _still_there(self, c: dict[str, Any]) -> str:
+        """Why a change that was handed over cannot be taken back while its task is at work again."""
+        made = " ".join(commit[:12] for commit in reversed(c["deliveries"]))
+        return (
+            f"what it handed over is still there, but the task was reopened and can take it back only from accept or done; "
+            f"`git revert {made}` takes it back by hand"
+        )
 
     def _reopened(self, reason: str) -> int | None:
         """The first half of a late revert; an exit code where it went no further."""

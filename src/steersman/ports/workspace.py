@@ -104,9 +104,13 @@ class Workspace(Protocol):
         unless the change is in it already."""
         ...
 
-    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
+    def revert(
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+    ) -> Delivery:
         """Undoes a delivered commit on the branch `target` by a commit of its own, after whatever came later.
 
+        `also` are earlier deliveries of the run, the newest first: those that the branch has are undone by the same
+        commit.
         WorkspaceError, and nothing changed, where it is not there, is undone already or conflicts.
         """
         ...

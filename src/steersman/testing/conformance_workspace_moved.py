@@ -231,3 +231,22 @@ class MovedBaseConformance:
             assert begun.workspace.holds(tip.commit, change.commit, begun.base.commit) is there
         with pytest.raises(WorkspaceError, match=r"the commit .* is not "):
             begun.workspace.holds(tip.commit, "0" * len(tip.commit), begun.base.commit)
+
+    def test_what_was_delivered_twice_is_taken_back_at_once(self, begun: Begun) -> None:
+        """Both deliveries of a run by one commit, what others did in between stays; one that the branch never had is passed over."""
+        workspace, branch = begun.workspace, begun.branch
+        first = begun.change({"README": "mine\n"})
+        one = workspace.deliver(
+            RUN, first.commit, begun.base.commit, "merge", branch, "Mine", exact=True
+        ).commit
+        between = begun.moved({"other": "theirs\n"})
+        second = begun.change({"README": "mine, again\n", "new": "1\n"}, base=between)
+        two = workspace.deliver(
+            RUN, second.commit, between.commit, "merge", branch, "Mine", exact=True
+        ).commit
+        never = begun.change({"never": "merged\n"}).commit
+        done = workspace.revert(RUN, never, branch, "Undo\n\n", also=(two, one))
+        assert begun.files(done.commit) == {"README": b"hello\n", "other": b"theirs\n"}
+        assert workspace.base(branch).commit == done.commit
+        assert workspace.revert(RUN, two, branch, "Undo\n\n", also=(one,)) == done
+        assert not workspace.holds(done.commit, one, begun.base.commit)

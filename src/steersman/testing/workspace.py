@@ -179,39 +179,53 @@ class FakeWorkspace:
                     f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
                 )
 
-    def revert(self, run: str, commit: str, target: str, message: str) -> Delivery:
+    def revert(
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+    ) -> Delivery:
         _checked("run", run)
         with self._lock:
-            new = self._reverted(run, commit, target, message)
+            new = self._reverted(run, (commit, *also), target, message)
             self._point(target, new)
             return Delivery("revert", target, new, self._tree(new))
 
-    def _reverted(self, run: str, commit: str, target: str, message: str) -> str:
-        tip, mark = self._there(target), f"reverts {commit}"
-        history = list(self._history(tip))
-        if commit not in history:
+    def _reverted(self, run: str, commits: Sequence[str], target: str, message: str) -> str:
+        tip = self._there(target)
+        there = [made for made in commits if made in self._history(tip)]
+        if not there:
             raise NotThereError(f"run {run} is not in {target}: merge it there first")
-        if any(self._read(c)["message"].endswith(mark) for c in history):
+        left = [made for made in there if not self._taken_back(tip, made)]
+        if not left:
             return tip
-        had, has = self._files(self._read(commit)["parents"][0]), self._files(commit)
-        now, changed = self._files(tip), self._touched(commit)
-        if all(now.get(n) == had.get(n) for n in changed):
-            by = next(c for c in history if self._touched(c) & changed)
+        files = self._files(tip)
+        for made in left:
+            files = self._without(run, made, target, files)
+        if files == self._files(tip):
+            changed = set().union(*map(self._touched, left))
+            by = next(c for c in self._history(tip) if self._touched(c) & changed)
             raise UndoneError(
                 f"run {run} is undone in {target} already: taking it back changes nothing there", by
             )
+        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in left))
+
+    def _without(self, run: str, made: str, target: str, now: Files) -> Files:
+        had, has = self._files(self._read(made)["parents"][0]), self._files(made)
+        changed = {n for n in self._touched(made) if now.get(n) != had.get(n)}
         clash = sorted(n for n in changed if now.get(n) != has.get(n))
         if clash:
             where = f"later commits have changed the same lines of {', '.join(clash)}"
             raise ConflictError(f"run {run} cannot be taken back from {target}: {where}; nothing was changed")
-        kept = {n: text for n, text in now.items() if n not in changed}
-        return self._commit({**kept, **{n: had[n] for n in changed if n in had}}, (tip,), f"{message}{mark}")
+        return {
+            **{n: text for n, text in now.items() if n not in changed},
+            **{n: had[n] for n in changed if n in had},
+        }
+
+    def _taken_back(self, tip: str, made: str) -> bool:
+        return any(f"reverts {made}" in self._read(c)["message"].splitlines() for c in self._history(tip))
 
     def holds(self, tip: str, commit: str, base: str) -> bool:
         with self._lock:
-            history = list(self._history(tip))
-            if commit in history:
-                return not any(self._read(c)["message"].endswith(f"reverts {commit}") for c in history)
+            if commit in self._history(tip):
+                return not self._taken_back(tip, commit)
             files, clash = _three_way(self._files(base), self._files(tip), self._files(commit))
             return not clash and files == self._files(tip)
 

@@ -46,6 +46,8 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Where the branch is that the change goes to."""
 
     error: str = ""  # why it could not be looked at; told_ref has the words
+    lost: bool = False  # what was handed over before is not there any more
+    absorbed: bool = False  # the branch has all of the change already, from somewhere else
     moved: bool = False
     conflicts: int = 0
     base: str = ""  # commit

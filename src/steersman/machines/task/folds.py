@@ -50,6 +50,8 @@ def answered(c: Context, e: GateAnswer) -> tuple[Op, ...]:
 def asked_to(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
     return (
         ("set", "failures", {}),
+        ("set", "detail_ref", ""),
+        ("set", "repair_ref", ""),
         ("append", "said", {"choice": e.choice, "person": e.person, "reason": e.reason}),
     )
 
@@ -64,11 +66,6 @@ def others_there(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
 
 def others_missing(_c: Context, e: OthersFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.told_ref),)
-
-
-def begun(c: Context, e: GateAnswer) -> tuple[Op, ...]:
-    """A person has said why it begins without them."""
-    return (*asked_to(c, e), ("set", "detail_ref", ""))
 
 
 # ── planning ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,6 +145,10 @@ def _looked_over(e: RecordFacts) -> tuple[Op, ...]:
         ("set", "infrastructure_ref", e.infrastructure_ref),
         ("set", "instructions_ref", e.instructions_ref),
     )
+
+
+def unrepaired(_c: Context, e: RecordFacts) -> tuple[Op, ...]:
+    return (("set", "repair_ref", e.error_ref),)
 
 
 def unrecorded(_c: Context, e: RecordFacts) -> tuple[Op, ...]:
@@ -367,6 +368,11 @@ def base_unseen(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.told_ref),)
 
 
+def base_lost(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    """What was handed over is not there: it has to be handed over again, like any other change."""
+    return (("set", "delivered_tree", ""), ("set", "detail_ref", e.told_ref))
+
+
 def conflicted_base(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
     """The coder begins again on the branch as it is now."""
     why = "the branch has moved, and the change conflicts with it: make the change again on what is there now"
@@ -403,6 +409,7 @@ def delivered(c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
         ("set", "delivered_tree", c.tree),
         ("set", "delivered_ref", e.ref),
         ("set", "delivered_commit", e.commit),
+        ("set", "deliveries", [*(made for made in c.deliveries if made != e.commit), e.commit]),
         ("set", "url_ref", e.url_ref),
         ("set", "reverted_commit", ""),
         ("set", "detail_ref", ""),
@@ -417,6 +424,7 @@ def reverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
     """`detail` is empty where the commit is steersman's own."""
     return (
         ("set", "reverted_commit", e.commit),
+        ("set", "deliveries", []),
         ("set", "revert", {"status": e.status, "detail": e.detail_ref}),
     )
 

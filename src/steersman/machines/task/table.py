@@ -128,12 +128,13 @@ DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words spea
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.proven)
 ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
+LOST = Guard("lost", "what was handed over before is not there any more", lambda _, e: e.lost)
+ABSORBED = Guard("absorbed", "the branch has all of the change already", lambda _, e: e.absorbed)
 MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
 STANDS = Guard("stands", "the branch is where it was", lambda _, e: not e.error and not e.moved and not e.conflicts)
 SAYS_NEXT = Guard("says_next", "the person says next", lambda _, e: e.choice == "approve")
 SAYS_ADOPT = Guard("says_adopt", "the person wants what is on disk", lambda _, e: e.choice == "adopt")
 DONE = Guard("done_well", "the change is where it should be", lambda _, e: e.done)
-HANDED_BEFORE = Guard("handed_before", "this very change was handed over before", lambda c, e: c.delivered == "yes" and c.delivered_tree == c.tree and c.decision == "accepted" == e.decision)
 TAKEN_BACK = Guard("taken_back", "the branch does not have the change any more", lambda _, e: e.status == "reverted")
 REVERT_DONE = Guard("revert_done", "record.json: reverted, or nothing was delivered", lambda _, e: e.status in ("reverted", "nothing_delivered"))
 WAS_DELIVERED = Guard("was_delivered", "a delivered change that nobody has taken back", lambda c, _: c.delivered == "yes", reads=("delivered",))
@@ -242,12 +243,14 @@ TABLE = table(
     row(S.accept,      E.base_moved,                otherwise,       S.review,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
     row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS, "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
     row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
+    row(S.accept,      E.base_absorbed,             otherwise,       S.accept,       None,        "no change is left: ask a person",                 EXT + "an empty change is never accepted", sets={"decision": "none", "step": "broken"}),
+    row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was handed over can be lost", sets={"decision": "none", "step": "base"}),
+    row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.base_unseen,               otherwise,       S.accept,       None,        "say why: ask a person",                           EXT + "what is accepted stands on what it goes to", sets={"decision": "none", "step": "broken"}),
     *(row(S.accept,    E.decision_given,            _decides(choice), S.accept,      None,        "lay the decision down",                           "§3.10, §3.11", sets={"step": "record", "decision": decision}) for choice, decision in DECISIONS.items()),
     row(S.accept,      E.decision_given,            otherwise,       S.accept,       None,        "nobody decided: ask again",                       EXT + "no answer is never an approval", sets={"step": "broken"}),
     row(S.accept,      E.decision_recorded,         otherwise,       S.accept,       None,        "hand the change over",                            "§3.10", sets={"step": "deliver"}),
     row(S.accept,      E.accepted,                  otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "delivered": "yes", "decision": "none"}),
-    row(S.accept,      E.accepted_again,            otherwise,       S.done,         None,        "accepted",                                        "§3.10", sets={"outcome": "accepted", "decision": "none"}),
     row(S.accept,      E.delivery_failed,           otherwise,       S.accept,       None,        "note why, look where the branch is now",          EXT + "a branch that moved while the decision was made", sets={"step": "base", "decision": "none"}),
     row(S.accept,      E.requires_further_changes,  otherwise,       S.codegen,      None,        "requires further changes",                        "§2", sets={"step": "work", "decision": "none"}),
     row(S.accept,      E.needs_review,              otherwise,       S.review,       None,        "unclear / needs review",                          "§2", sets={"step": "work", "decision": "none"}),
@@ -263,7 +266,7 @@ TABLE = table(
     row(S.codegen,     E.documents_recorded,        UNTOUCHED,       S.codegen,      None,        "look at what is on disk: the tests are as they were", DISK, sets={"step": "inspect", "evidence": "plain"}),
     *(row(phase,        E.documents_recorded,        otherwise,       phase,           None,        "look at what is on disk",                         DISK, sets={"step": "inspect"}) for phase in PHASES),
     *(row(phase,        E.recording_failed,          otherwise,       phase,           None,        "nothing was laid down: ask a person",             DISK, sets=UNWRITTEN) for phase in PHASES),
-    *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: ask a person",             DISK, sets=STOP) for phase in PHASES),
+    *(row(phase,        E.repair_failed,             otherwise,       phase,           None,        "nothing was put right: look again",               DISK, sets={"step": "inspect"}) for phase in PHASES),
     *(row(phase,        E.documents_damaged,         otherwise,       phase,           None,        "name what is wrong, trust nothing",               DISK, sets={"step": "damaged"}) for phase in PHASES),
     *(row(phase,        E.phase_ready,               otherwise,       phase,           None,        "show what would happen",                          PACE, sets={"step": "ready"}) for phase in PHASES[:5]),
     *(row(phase, E.agent_failed, otherwise, phase, None,    "name what broke: ask a person",                   EXT + "an agent that breaks costs no phase", sets=BROKEN) for phase in (S.planning, S.plan_review, S.codegen, S.review)),
@@ -271,12 +274,12 @@ TABLE = table(
     *(row(phase,       E.rework_requested,          otherwise,       phase,          None,        "do the phase again",                              PACE, sets=WORK) for phase in PHASES[:5]),
     *(row(phase,       E.restore_requested,         otherwise,       phase,          None,        "put the recorded documents back",                 DISK, sets={"step": "restore"}) for phase in PHASES),
     row(S.planning,    E.adoption_requested,        otherwise,       S.planning,     None,        "take the plan over as it is",                     DISK, sets={"step": "adopt"}),
-    *(row(phase,       E.retry_requested,           AT_RECORD,       phase,          None,        "lay it down again",                               PARK, sets={"step": "record"}) for phase in PHASES),
+    *(row(phase,       E.retry_requested,           AT_RECORD,       phase,          None,        "lay it down again",                               PARK, sets={"step": "record"}) for phase in PHASES[:6]),
+    row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
     *(row(phase,       E.retry_requested,           AT_WORK,         phase,          None,        "do the work again",                               PARK, sets=WORK) for phase in PHASES[:4]),
     row(S.accept,      E.retry_requested,           otherwise,       S.accept,       None,        "look where the change would go again",            PARK, sets={"step": "base", "decision": "none"}),
-    row(S.revert,      E.retry_requested,           WAS_DELIVERED,   S.revert,       None,        "try to take it back again",                       PARK, sets=WORK),
-    row(S.revert,      E.retry_requested,           otherwise,       S.revert,       None,        "lay the record down again",                       PARK, sets={"step": "record"}),
-    *(row(phase,       E.retry_requested,           otherwise,       phase,          None,        "look again",                                      PARK, sets={"step": "confirmed"}) for phase in PHASES[:5]),
+    row(S.test,        E.retry_requested,           otherwise,       S.test,         None,        "run the suites again",                            PARK, sets=WORK),
+    *(row(phase,       E.retry_requested,           otherwise,       phase,          None,        "look again",                                      PARK, sets={"step": "confirmed"}) for phase in PHASES[:4]),
     row(S.planning,    E.words_given,               AWAITS,          STAY,           None,        "keep it for whoever works next",                  FIRST),
     row(S.planning,    E.words_given,               otherwise,       S.planning,     None,        "re-plan (redo) with what was said",               "§2 planning → planning", sets=WORK),
     row(PHASES[1:],    E.words_given,               otherwise,       STAY,           None,        "keep it for whoever works next",                  EXT + "people may speak at any time"),
@@ -318,9 +321,9 @@ NAMES = (
     naming(RUN_SUITES, (otherwise, E.suites_run)),
     naming(INSPECT_TESTS, *SEEN, (UNPROVEN, E.test_failures), (TOUCHED, E.evidence_questioned), (DOUBTED, E.evidence_questioned), (PROVEN, E.tests_complete), (otherwise, E.test_failures)),
     naming(EVIDENCE, (ACCEPTS, E.evidence_accepted), (otherwise, E.evidence_declined)),
-    naming(LOOK_AT_BASE, (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen)),
+    naming(LOOK_AT_BASE, (LOST, E.delivery_lost), (ABSORBED, E.base_absorbed), (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen)),
     naming(DECIDE, (otherwise, E.decision_given)),
-    naming(INSPECT_DECISION, *LOOKED, (HANDED_BEFORE, E.accepted_again), (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
+    naming(INSPECT_DECISION, *LOOKED, (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
     naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
     naming(TAKE_BACK, (TAKEN_BACK, E.change_reverted), (otherwise, E.revert_conflicted)),
     naming(INSPECT_REVERT, *LOOKED, (REVERT_DONE, E.revert_recorded), (otherwise, E.revert_refused)),
@@ -338,7 +341,6 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.heard, (E.words_given,)),
     (folds.others_there, (E.others_there,)),
     (folds.others_missing, (E.others_missing,)),
-    (folds.begun, (E.begin_requested,)),
     (folds.replan, (E.redo_planning,)),
     (folds.drafted, (E.plan_drafted,)),
     (folds.commented, (E.plan_commented,)),
@@ -369,7 +371,8 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.based, (E.base_unmoved,)),
     (folds.rebased, (E.base_moved,)),
     (folds.conflicted_base, (E.base_conflicts,)),
-    (folds.base_unseen, (E.base_unseen,)),
+    (folds.base_unseen, (E.base_unseen, E.base_absorbed)),
+    (folds.base_lost, (E.delivery_lost,)),
     (folds.decided, (E.decision_given,)),
     (folds.delivered, (E.accepted,)),
     (folds.undelivered, (E.delivery_failed,)),
@@ -378,17 +381,18 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.unreverted, (E.revert_conflicted,)),
     (folds.revert_refused, (E.revert_refused,)),
     (folds.recorded, (E.documents_recorded,)),
-    (folds.unrecorded, (E.recording_failed, E.repair_failed)),
+    (folds.unrecorded, (E.recording_failed,)),
+    (folds.unrepaired, (E.repair_failed,)),
     (folds.failed, (E.agent_failed,)),
     (folds.confirmed, (E.next_requested,)),
     (folds.reworked, (E.rework_requested,)),
     (folds.damaged, (E.documents_damaged,)),
-    (folds.asked_to, (E.another_look_requested, E.restore_requested, E.adoption_requested, E.retry_requested)),
+    (folds.asked_to, (E.begin_requested, E.another_look_requested, E.restore_requested, E.adoption_requested, E.retry_requested)),
     (folds.redo, (E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept)),
 ) for e in events)
 # fmt: on
 LAWS: tuple[Law, ...] = (
-    Only("outcome", "accepted", by=(E.accepted, E.accepted_again)),
+    Only("outcome", "accepted", by=(E.accepted,)),
     Only("outcome", "reverted", by=(E.revert_recorded,)),
     Only("decision", "accepted", by=(E.decision_given,)),
     Only("delivered", "yes", by=(E.accepted,)),

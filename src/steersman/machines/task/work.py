@@ -138,7 +138,7 @@ def look_at_base(c: Context) -> dict[str, Any]:
         "form": c.deliver,
         "target": c.target,
         "base": c.base_commit,
-        "delivered": c.delivered if c.delivered_tree == c.tree else "no",
+        "delivered": _handed_over(c),
         "bounds": c.bounds_ref,
         **_documents(c),
     }
@@ -168,11 +168,21 @@ def deliver(c: Context) -> dict[str, Any]:
         "contract": c.artifacts.get("planning/planning.ai.json", ""),
         "results": c.results_ref,
         "bounds": c.bounds_ref,
+        "delivered": _handed_over(c),
+        "ref": c.delivered_ref,
+        "url": c.url_ref,
     }
 
 
+def _handed_over(c: Context) -> str:
+    """The commit of this very change, where it was handed over before."""
+    return c.delivered_commit if c.delivered == "yes" and c.delivered_tree == c.tree else ""
+
+
 def take_back(c: Context) -> dict[str, Any]:
-    return {"commit": c.delivered_commit, "target": c.target, "task": c.task_ref, "person": c.decided_by}
+    earlier = [commit for commit in reversed(c.deliveries) if commit != c.delivered_commit]
+    said = {"target": c.target, "task": c.task_ref, "person": c.decided_by}
+    return {"commit": c.delivered_commit, "also": earlier, **said}
 
 
 # ── every phase ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -270,7 +280,8 @@ def ask_next(c: Context) -> dict[str, Any]:
 
 def ask_damage(c: Context) -> dict[str, Any]:
     choices = ["restore", "adopt"] if adoptable(c) else ["restore"]
-    return {"digest": shown(c), "choices": choices, "shown": _shown(c, damage=c.detail_ref)}
+    told = _shown(c, damage=c.detail_ref, failed=c.repair_ref)
+    return {"digest": shown(c), "choices": choices, "shown": told}
 
 
 def ask_again(c: Context) -> dict[str, Any]:

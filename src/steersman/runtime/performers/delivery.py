@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 
 from steersman.contracts.facts import DeliveryFacts
 from steersman.contracts.workspace import Delivery
@@ -31,6 +32,8 @@ async def deliver_exactly(call: Call) -> DeliveryFacts:
 
 async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
     given = [call.given(name) for name in ("commit", "base", "form")]
+    if call.given("delivered"):
+        return await asyncio.to_thread(_handed_before, call)
     try:
         words = _letter(call) if call.given("form") == DRAFT else ""
         target = call.given("target") or None
@@ -44,6 +47,26 @@ async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
     except WorkspaceError as error:
         return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)
+
+
+def _handed_before(call: Call) -> DeliveryFacts:
+    """A change that was handed over stays where it is, as long as it is there."""
+    lost = missing(call)
+    if lost:
+        return DeliveryFacts(detail_ref=call.payloads.put(lost))
+    named = {"form": call.given("form"), "ref": call.given("ref"), "url_ref": call.given("url")}
+    return DeliveryFacts(done=True, commit=call.given("delivered"), tree=call.given("tree"), **named)
+
+
+def missing(call: Call) -> str:
+    """Why a change that was handed over is not there any more; nothing where a branch still has it."""
+    workspace, made = call.world.workspace(call.config), call.given("delivered")
+    for branch in filter(None, (call.given("target"), f"steersman/{call.run}")):
+        with contextlib.suppress(SteersmanError):  # a branch that is gone has nothing
+            if workspace.holds(workspace.base(f"refs/heads/{branch}").commit, made, call.given("base")):
+                return ""
+    where = call.given("target") or "no branch"
+    return f"what run {call.run} handed over as {made[:12]} is neither in {where} nor in steersman/{call.run} any more"
 
 
 def _left(call: Call, workspace: Workspace) -> list[str]:
@@ -95,7 +118,8 @@ def message(call: Call) -> str:
 def undoing(call: Call) -> str:
     """The message of the commit that takes a change back."""
     who = " ".join(printable(call.given("person") or "somebody").split())
-    said = f"This takes back what run {call.run} delivered as {call.given('commit')}."
+    made = " and ".join((call.given("commit"), *call.given("also", ())))
+    said = f"This takes back what run {call.run} delivered as {made}."
     return f'Revert "{_title(call)}"\n\n{said}\n\nSteersman-Run: {call.run}\nReverted-by: {who}\n'
 
 

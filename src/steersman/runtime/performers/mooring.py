@@ -11,7 +11,7 @@ from steersman.errors import ConflictError, NotThereError, SteersmanError, Undon
 from steersman.judges.text import one_line
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import bounds_of
-from steersman.runtime.performers.delivery import undoing
+from steersman.runtime.performers.delivery import missing, undoing
 from steersman.runtime.performers.desk import Desk, lay_change, strays
 
 
@@ -21,7 +21,10 @@ async def look_at_base(call: Call) -> BaseFacts:
 
 
 def _base(call: Call) -> BaseFacts:
-    if call.given("form") != "merge" or call.given("delivered") == "yes":
+    if call.given("delivered"):
+        lost = missing(call)
+        return BaseFacts(lost=True, told_ref=call.payloads.put(lost)) if lost else BaseFacts()
+    if call.given("form") != "merge":
         return BaseFacts()
     workspace = call.world.workspace(call.config)
     label = f"rebased-{call.effect.split(':')[1]}"
@@ -42,6 +45,9 @@ def _base(call: Call) -> BaseFacts:
             base_tree=found.base_tree,
             told_ref=call.payloads.put(told),
         )
+    if not found.change.files:
+        told = f"{call.given('target')} has every change of this task already: nothing is left to hand over. Have it changed further, or end it with `steersman abort {call.run}`"
+        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.put(told))
     desk = Desk(call)
     left, beyond = strays(desk, found.change, bounds_of(call))
     if left:  # a file that others have moved is changed where it is now
@@ -76,8 +82,9 @@ def _taken_back(call: Call) -> RevertFacts:
     if not call.given("target"):
         return _refused(call, "blocked", f"run {call.run} began on no branch: take its change back by hand")
     given = (call.run, call.given("commit"), call.given("target"), undoing(call))
+    workspace, also = call.world.workspace(call.config), call.given("also")
     try:
-        return RevertFacts(status="reverted", commit=call.world.workspace(call.config).revert(*given).commit)
+        return RevertFacts(status="reverted", commit=workspace.revert(*given, also=also).commit)
     except UndoneError as error:
         return RevertFacts(status="reverted", commit=error.commit, detail_ref=call.payloads.put(str(error)))
     except ConflictError as error:

@@ -1,0 +1,131 @@
+"""Tasks after their delivery: built again, lost, empty; whatever the branch says is what is told, and all of it comes back out."""
+
+import pytest
+from errand import RIGHT, crew, hand_out, paper, rewrite, writes
+from voyage import WRONG, Project
+
+SECOND = RIGHT + "# again\n"
+
+
+@pytest.fixture
+def alone(project: Project) -> Project:
+    """The crew's script lies outside of what git sees: it can be rewritten in a clean checkout."""
+    hand_out(project, crew(), deliver="merge")
+    project.git("rm", "-q", "--cached", "crew.yaml")
+    project.git("commit", "-qm", "the crew is nobody's business")
+    (project.repo / ".git" / "info" / "exclude").write_text("crew.yaml\n.steersman/\n")
+    return project
+
+
+def accepted(project: Project, *more: str) -> str:
+    assert project.call("tasks", "new", "Fix add", *more).code == 3
+    run = project.call("tasks", "list", "--json").json()[0]["run"]
+    assert project.call("tasks", "accept", run).code == 0
+    return run
+
+
+def built_again(project: Project, run: str, text: str) -> None:
+    rewrite(project, crew(coder=[writes(text)]))
+    assert project.call("tasks", "redo", run, "codegen").code == 3
+
+
+def test_everything_that_was_delivered_is_taken_back(alone: Project):
+    """Delivered, built again, delivered again: one commit takes both back, and the tree is what it was before the first."""
+    before = alone.git("rev-parse", "main^{tree}")
+    run = accepted(alone)
+    built_again(alone, run, SECOND)
+    assert alone.call("tasks", "accept", run).code == 0
+    assert (alone.repo / "calc.py").read_text() == SECOND
+    made = alone.git("log", "--format=%H", f"--grep=^Steersman-Run: {run}$", "main").split()
+    assert len(made) == 2
+    assert alone.call("tasks", "revert", run, "--reason", "both").code == 0
+    assert alone.git("rev-parse", "main^{tree}") == before
+    message = alone.git("log", "-1", "--format=%B", "main")
+    assert [f"Steersman-Reverts: {commit}" in message for commit in made] == [True, True]
+    assert paper(alone, run, "revert/record.json")["status"] == "reverted"
+
+
+def test_what_was_reopened_says_where_its_change_is(alone: Project):
+    """While a delivered task is at work again its change stays; who wants it out is told how."""
+    run = accepted(alone)
+    rewrite(alone, crew(planner=[{"mode": "proposal", "error": "provider_crashed"}]))
+    assert alone.call("tasks", "redo", run, "planning").code == 3
+    told = alone.call("tasks", "revert", run)
+    made = alone.git("rev-parse", "main").strip()
+    assert (told.code, f"`git revert {made[:12]}` takes it back by hand" in told.err) == (4, True)
+
+
+@pytest.mark.parametrize("deliver", ["merge", "branch"])
+def test_what_was_lost_is_handed_over_again(project: Project, deliver: str):
+    """Undone by hand, or its branch deleted: built again to the very same tree, it is not said to be delivered; it is delivered."""
+    hand_out(project, crew(), deliver=deliver)
+    run = accepted(project)
+    if deliver == "merge":
+        project.git("revert", "--no-edit", "main")
+        assert (project.repo / "calc.py").read_text() == WRONG
+    else:
+        project.git("branch", "-D", f"steersman/{run}")
+    assert project.call("tasks", "redo", run, "codegen").code == 3
+    assert "delivery_lost" in [e.get("event") for e in project.entries(run)]
+    assert project.call("tasks", "accept", run).code == 0
+    where = "main" if deliver == "merge" else f"steersman/{run}"
+    assert project.git("show", f"{where}:calc.py") == RIGHT
+    assert project.call("audit", "verify", run).code == 0
+
+
+def test_what_was_lost_while_somebody_decides(project: Project):
+    """The decision was reopened, then the change was undone by hand: a yes finds that out, and decides nothing."""
+    hand_out(project, crew(), deliver="merge")
+    run = accepted(project)
+    assert project.call("tasks", "redo", run, "accept").code == 3
+    project.git("revert", "--no-edit", "main")
+    told = project.call("tasks", "accept", run)
+    assert told.code == 3, told
+    assert project.call("tasks", "accept", run).code == 0
+    assert (project.repo / "calc.py").read_text() == RIGHT
+
+
+def test_an_empty_change_is_never_accepted(project: Project):
+    """Somebody has committed the same meanwhile: nothing is left, which is told; nothing is delivered, and no commit is made."""
+    hand_out(project, crew(), deliver="merge")
+    assert project.call("tasks", "new", "Fix add").code == 3
+    run = project.only()
+    (project.repo / "calc.py").write_text(RIGHT)
+    project.git("commit", "-qam", "by hand")
+    tip = project.git("rev-parse", "main")
+    told = project.call("tasks", "accept", run)
+    assert (told.code, "main has every change of this task already" in told.out) == (3, True)
+    again = project.call("tasks", "accept", run)
+    assert (again.code, "there is nothing to accept" in again.err) == (4, True)
+    assert project.call("tasks", "next", run, "--override", "never mind").code == 4
+    assert project.git("rev-parse", "main") == tip
+
+
+def test_nothing_is_waived_while_a_document_is_damaged(project: Project):
+    """A folder in the place of a report cannot be put back: the task stays where it is, and an override is refused."""
+    hand_out(project, crew())
+    assert project.call("tasks", "new", "Fix add", "--step").code == 3
+    run = project.only()
+    for _ in range(4):
+        assert project.call("tasks", "next", run).code == 3
+    report = project.repo / ".steersman" / "runs" / run / "test" / "report.json"
+    text = report.read_text()
+    report.unlink()
+    report.mkdir()
+    (report / "mine").write_text("mine\n")
+    for words, code in (
+        (("next", run), 3),
+        (("restore", run), 3),
+        (("next", run, "--override", "who cares"), 4),
+    ):
+        told = project.call("tasks", *words)
+        assert told.code == code, told
+        (task,) = project.call("tasks", "list", "--json").json()
+        assert (task["phase"], task["step"]) == ("test", "damaged")
+    assert "test/report.json" in project.call("gates", run).out
+    (report / "mine").unlink()
+    report.rmdir()
+    assert project.call("tasks", "restore", run).code == 3
+    assert report.read_text() == text
+    assert project.call("tasks", "next", run).code == 3
+    assert project.call("tasks", "accept", run).code == 0
