@@ -19,6 +19,9 @@ from steersman.judges.planning.rulebook import compile_rules
 READY = ("language/python", "test_command/pytest", "ci/github", "lock_file/uv", "package/click")
 ASKS: ExecutionPolicy = PRESETS["interactive"]
 RELEASE = {"selected_workflows": [{"workflow_id": "wf_release", "phases": ["validation", "release"]}]}
+MIGRATION = {
+    "selected_workflows": [{"workflow_id": "wf_data_migration", "phases": ["release", "operations"]}]
+}
 REVIEWED = {"risk__requires_review": ["release", "security"]}
 OWNED = (*READY, "ownership/CODEOWNERS")
 EFFECTS, RISK = "planned_commands__0__effects", "planned_commands__0__risk_level"
@@ -43,7 +46,7 @@ SHOWN = (
           ({RISK: "low"},)),
     Shown("rule_release_needs_ci", "cmd_deploy_staging", {**RELEASE, "facts": ("test_command/make",)}, ("deny", True),
           ({"facts": ("test_command/make", "ci/gitlab")},)),
-    Shown("rule_production_after_staging", "cmd_deploy_production", REVIEWED, ("require_review", False),
+    Shown("rule_production_after_staging", "cmd_deploy_production", {**RELEASE, **REVIEWED}, ("require_review", False),
           ({"beside": ("cmd_deploy_staging",)},)),
     Shown("rule_destructive_is_reviewed", "cmd_burn",
           {"own": {**BURN, "destructive": True, "rollback": "Light it again"}}, ("require_review", False),
@@ -72,7 +75,7 @@ SHOWN = (
     Shown("rule_migration_needs_data_review", "cmd_generate_migration", {EFFECTS: ["read", "write", "data"]},
           ("require_review", False),
           ({EFFECTS: ["read", "write"]},)),
-    Shown("rule_backup_before_migration", "cmd_apply_migration", {}, ("deny", True),
+    Shown("rule_backup_before_migration", "cmd_apply_migration", MIGRATION, ("deny", True),
           ({"beside": ("cmd_back_up_database",)},)),
     Shown("rule_no_data_beside_secrets", "cmd_read_logs", {"facts": (*READY, "secret_file/.env")}, ("deny", False),
           ({"facts": READY},)),

@@ -58,23 +58,192 @@ def test_every_selected_phase_has_a_node_and_every_command_one_in_each_of_its_ph
     assert [node.phase_ref for node in by_type(graph, "phase")] == list(ALL)
     assert [(n.phase_ref, n.command_ref) for n in by_type(graph, "action_proposal")] == [
         ("analysis", "read_code"),
-        ("implementation", "edit_files"),
         ("implementation", "read_code"),
+        ("implementation", "edit_files"),
         ("validation", "run_tests"),
     ]
     assert faults(graph, inputs()).all() == ()
     assert msgspec.json.decode(canonical(graph), type=ExecutionGraph) == graph
 
 
-def test_phases_follow_each_other_and_actions_of_one_phase_stand_side_by_side():
-    """001 §5: sequential edges along `after`, parallel ones to the actions of one phase."""
+def test_phases_follow_each_other_and_so_do_the_actions_of_one_phase():
+    """001 §5: sequential edges along `after`, and from each command of a phase to the next."""
     assert edges(draft(inputs())) >= {
         ("phase/analysis", "action_proposal/analysis/read_code", "sequential"),
         ("action_proposal/analysis/read_code", "phase/implementation", "sequential"),
-        ("phase/implementation", "action_proposal/implementation/edit_files", "parallel"),
-        ("phase/implementation", "action_proposal/implementation/read_code", "parallel"),
+        ("phase/implementation", "action_proposal/implementation/read_code", "sequential"),
+        (
+            "action_proposal/implementation/read_code",
+            "action_proposal/implementation/edit_files",
+            "sequential",
+        ),
         ("action_proposal/implementation/edit_files", "phase/validation", "sequential"),
     }
+
+
+WAREHOUSE = (
+    command("look", "implementation"),
+    command("count", "implementation"),
+    command("mend", "implementation", effects=("write",)),
+    command("save", "implementation", effects=("read", "write")),
+    command("stray", "implementation", effects=("write",)),
+)
+
+
+def steps_of(*listed, order, ruled=()):
+    """The edges of one phase that lists some commands, of an intent that plans them in an order."""
+    flow = workflow("bug_fix", phase("implementation", commands=listed))
+    of = intent(
+        selected_workflows=(selected("bug_fix", "implementation"),),
+        planned_commands=tuple(planned(id_) for id_ in order),
+        risk=replace(intent().risk, requires_review=()),
+    )
+    graph = draft(inputs(of, known=registry(flow, *WAREHOUSE), ruled=ruled))
+    short = {
+        n.node_id: n.command_ref or n.node_type for n in graph.nodes if n.node_type in ("phase", "action_proposal")
+    }  # fmt: skip
+    return {
+        (short[e.from_node], short[e.to_node], e.edge_type)
+        for e in graph.edges
+        if e.from_node in short and e.to_node in short
+    }
+
+
+def test_in_a_phase_the_order_of_the_workflow_holds_and_what_it_does_not_list_comes_after():
+    """Neighbours that only read stand beside each other; all else follows, and what nobody lists is last, as planned."""
+    order = ("stray", "save", "count", "mend", "look")
+    assert steps_of("look", "count", "mend", "save", order=order) == {
+        ("phase", "look", "parallel"),
+        ("phase", "count", "parallel"),
+        ("look", "mend", "sequential"),
+        ("count", "mend", "sequential"),
+        ("mend", "save", "sequential"),
+        ("save", "stray", "sequential"),
+    }
+    assert steps_of("look", "mend", "count", order=order) == {
+        ("phase", "look", "sequential"),
+        ("look", "mend", "sequential"),
+        ("mend", "count", "sequential"),
+        ("count", "stray", "sequential"),
+        ("stray", "save", "sequential"),
+    }
+
+
+def test_what_is_left_out_holds_nobody_up():
+    """A denied command is beside the steps: what came before it leads to what came after."""
+    assert steps_of("mend", "save", "stray", order=("mend", "save", "stray"), ruled=(decision("save", "deny", "warn"),)) == {
+        ("phase", "mend", "sequential"),
+        ("mend", "stray", "sequential"),
+    }  # fmt: skip
+
+
+YARD = (
+    command("rehearse", "validation"),
+    command("back_up", "release", effects=("read", "data")),
+    command("migrate", "release", "operations", effects=("write", "data")),
+    command("ship", "validation", "release", effects=("deploy",)),
+    command("tag", "release", effects=("write",)),
+    command("rotate", "operations", effects=("write", "security")),
+)
+
+
+def ways_to(graph, command_, phase_):
+    """The kinds of node, each with its command or review, that come before a command of a phase; gates by review."""
+    names = {n.node_id: n for n in graph.nodes}
+    before = {}
+    for e in graph.edges:
+        before.setdefault(e.to_node, []).append(e.from_node)
+    (start,) = [
+        n.node_id for n in graph.nodes
+        if (n.node_type, n.command_ref, n.phase_ref) == ("action_proposal", command_, phase_)
+    ]  # fmt: skip
+    seen, waiting = set(), [start]
+    while waiting:
+        for name in before.get(waiting.pop(), ()):
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+    return {n.review_criteria[0] if n.review_criteria else n.command_ref for n in map(names.get, seen)} - {""}
+
+
+def gates_of(graph):
+    return [(n.phase_ref, n.review_criteria[0]) for n in by_type(graph, "review_gate")]
+
+
+def yard(*phases, reviews=(), plans=("back_up", "migrate")):
+    """A plan of what cannot be taken back, through some phases."""
+    flow = workflow("bug_fix", *phases)
+    return draft(inputs(
+        intent(
+            selected_workflows=(selected("bug_fix", *(p.phase for p in phases)),),
+            planned_commands=tuple(planned(id_) for id_ in plans),
+            risk=replace(intent().risk, requires_review=reviews),
+        ),
+        known=registry(flow, *YARD),
+    ))  # fmt: skip
+
+
+def test_a_review_of_what_cannot_be_taken_back_stands_before_it():
+    """The reviews of a release are over before the first command that changes anything; a backup may come before them."""
+    graph = yard(phase("release", commands=("back_up", "migrate"), review=("data", "release")))
+    assert gates_of(graph) == [("release", "data"), ("release", "release")]
+    assert ways_to(graph, "migrate", "release") == {"back_up", "data", "release"}
+    assert ways_to(graph, "back_up", "release") == set()
+    told = [n.description for n in by_type(graph, "review_gate")]
+    assert all("before migrate is carried out" in words for words in told)
+
+
+def test_a_review_of_what_was_made_stands_behind_it():
+    """A phase that makes something in the repository is looked at when it is made."""
+    graph = yard(
+        phase("implementation", commands=("edit_files",), review=("data",)), plans=("edit_files",),
+        reviews=("architecture",),
+    )  # fmt: skip
+    assert ways_to(graph, "edit_files", "implementation") == set()
+    assert gates_of(graph) == [("implementation", "architecture"), ("implementation", "data")]
+
+
+def test_the_reviews_of_an_intent_stand_before_what_they_are_about():
+    """Release, data and security before the first command of theirs that lasts; architecture where reviews take place."""
+    flow = (
+        phase("validation", commands=("rehearse", "ship")),
+        phase("release", commands=("tag", "migrate"), after=("validation",)),
+        phase("operations", commands=("rotate", "migrate"), after=("validation",), condition="it went wrong"),
+    )
+    graph = yard(
+        *flow, reviews=("release", "data", "security", "architecture"),
+        plans=("rehearse", "ship", "tag", "migrate", "rotate"),
+    )  # fmt: skip
+    assert gates_of(graph) == [
+        ("validation", "release"),
+        ("release", "architecture"),
+        ("release", "data"),
+        ("operations", "data"),
+        ("operations", "security"),
+    ]
+    assert ways_to(graph, "ship", "validation") == {"rehearse", "release"}
+    assert "architecture" in ways_to(graph, "tag", "release")
+    assert "security" in ways_to(graph, "rotate", "operations")
+
+
+def test_a_review_phase_before_it_is_enough():
+    """Where the workflow reviews before anything lasts, the intent's reviews stand there; where it does so later, not."""
+    before = (phase("review", "reviewer"), phase("release", commands=("migrate",), after=("review",)))
+    assert gates_of(yard(*before, reviews=("data", "cost"), plans=("migrate",))) == [
+        ("review", "cost"),
+        ("review", "data"),
+    ]
+    late = (phase("release", commands=("migrate",)), phase("review", "reviewer", after=("release",)))
+    assert gates_of(yard(*late, reviews=("data", "architecture"), plans=("migrate",))) == [
+        ("release", "data"),
+        ("review", "architecture"),
+    ]
+
+
+def test_where_everything_hangs_on_a_condition_the_last_phase_has_the_reviews():
+    """No phase that is always come to and none for reviews: the reviews stand in the last all the same."""
+    only = phase("operations", condition="it went wrong")
+    assert gates_of(yard(only, reviews=("architecture",), plans=())) == [("operations", "architecture")]
 
 
 def test_without_after_the_declared_order_holds():
@@ -367,7 +536,7 @@ def test_a_cyclic_workflow_is_told_with_its_path():
     (problem,) = faults(draft(i), i).cycles
     assert "bug_fix/analysis" in problem.message
     assert "bug_fix/validation/run_tests" in problem.message
-    assert problem.message.count("→") == 6
+    assert problem.message.count("→") == 7
     assert draft(i).estimated_duration.value == 0
 
 
@@ -414,8 +583,8 @@ def test_circles_are_found_exactly_where_there_are_some(size, data):
 def test_duration_is_the_longest_chain_of_commands():
     """001 §9: duration by the critical path, with its basis."""
     estimate = draft(inputs()).estimated_duration
-    assert estimate.value == 5 + 30 + 10
-    assert "read_code 5 → edit_files 30 → run_tests 10" in estimate.basis[0]
+    assert estimate.value == 5 + 5 + 30 + 10
+    assert "read_code 5 → read_code 5 → edit_files 30 → run_tests 10" in estimate.basis[0]
 
 
 def test_the_longest_chain_of_nothing_is_nothing():

@@ -41,6 +41,11 @@ VARIABLES = tuple(
         ("command.risk", "string", "the graver of what the registry and the intent say"),
         ("command.destructive", "bool", "whether it destroys what cannot simply be written again"),
         ("command.phases", "list(string)", "the selected phases it belongs to, or all of its own"),
+        (
+            "command.after",
+            "list(string)",
+            "the planned commands that come before it wherever it is planned; not what a condition may leave undone",
+        ),
         ("command.files", "int", "how many files it usually changes"),
         ("command.minutes", "int", "how long it usually takes"),
         ("command.rollback", "string", "how it is undone; empty where nobody has said"),
@@ -138,8 +143,10 @@ def shared_values(intent: ExecutionIntent, bundle: ContextBundle, effective: Eff
     }
 
 
-def command_values(planned: PlannedCommand, spec: CommandSpec, target: Target) -> Mapping[str, Any]:
-    """The values of one planned command."""
+def command_values(
+    planned: PlannedCommand, spec: CommandSpec, target: Target, after: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """The values of one planned command; `after` are the commands that come before it."""
     return {
         "command.id": target.id,
         "command.version": spec.version,
@@ -147,6 +154,7 @@ def command_values(planned: PlannedCommand, spec: CommandSpec, target: Target) -
         "command.risk": target.risk,
         "command.destructive": spec.destructive,
         "command.phases": list(target.phases),
+        "command.after": list(after),
         "command.files": spec.files,
         "command.minutes": spec.minutes,
         "command.rollback": spec.rollback,

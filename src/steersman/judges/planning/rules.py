@@ -29,6 +29,7 @@ from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.intent import Effective
 from steersman.judges.planning.registry import Registry, pin
 from steersman.judges.planning.rulebook import Compiled, Rulebook
+from steersman.judges.planning.sequence import preceding
 from steersman.judges.text import clip, one_line
 from steersman.kernel.canonical import digest_of
 
@@ -113,6 +114,7 @@ class _Court:
         self._seen = shared_values(intent, bundle, effective)
         self._unseen = {name: value for name, value in self._seen.items() if name not in FROM_FACTS}
         self._phases = selected_phases(intent)
+        self._after = preceding(intent, registry)
         self._scopes: dict[tuple[Any, ...], tuple[tuple[_Asked, ...], bool]] = {}
 
     def decide(self, position: int, planned: PlannedCommand) -> RuleDecision:
@@ -122,7 +124,7 @@ class _Court:
         if spec is None:
             return _unknown(position, planned)
         target = target_of(planned, spec, self._phases)
-        values = command_values(planned, spec, target)
+        values = command_values(planned, spec, target, self._after.get(spec.id, ()))
         seeing, unseeing = activation({**self._seen, **values}), activation({**self._unseen, **values})
         heard = _hear(self._in_scope(target), seeing, unseeing)
         entry = pin(self._registry.entries["command", spec.id])

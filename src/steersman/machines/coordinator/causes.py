@@ -17,7 +17,7 @@ from steersman.judges.planning.paths import ANYWHERE, region
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
-from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of, within_of
+from steersman.machines.coordinator.inputs import Inputs, risk_of, within_of
 from steersman.machines.coordinator.places import Place, homeless
 
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
@@ -276,7 +276,7 @@ def _writing(inputs: Inputs) -> Iterator[str]:
     denied = _denied(inputs)
     for planned in inputs.intent.planned_commands:
         id_ = planned.command_id
-        if id_ not in denied and "write" in effects_of(planned, inputs.command(id_)):
+        if id_ not in denied and "write" in inputs.effects(planned):
             yield id_
 
 

@@ -4,18 +4,20 @@ A draft and the final graph are assembled by the same function; what differs is 
 a draft has placeholders. **Invariant:** the same inputs and choices give the same ids, order and bytes.
 """
 
-from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.graph import Edge, EdgeType, ExecutionGraph, Node
+from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Settled
-from steersman.contracts.planning.words import Phase, Review
+from steersman.contracts.planning.words import Phase
+from steersman.judges.planning.sequence import steps
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import nodes as make
 from steersman.machines.coordinator.choices import NO_CHOICES, Choices, choices
 from steersman.machines.coordinator.estimates import complexity, duration
+from steersman.machines.coordinator.gates import Stand, stands
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.lanes import lanes
 from steersman.machines.coordinator.nodes import Desk, decided_by, desk
@@ -82,10 +84,8 @@ def chosen_by(inputs: Inputs, settled: Settled) -> Choices:
 def _assembled(d: Desk, *, linked: bool = True) -> _Parts:
     parts = _Parts({}, {}, linked)
     exits: dict[tuple[str, Phase], tuple[str, ...]] = {}
-    for place, gates in zip(d.found, _gates(d), strict=True):
-        parts.node(make.phase_node(d, place))
-        actions = tuple(_actions(d, parts, place))
-        exits[place.workflow.id, place.phase.phase] = _left_by(d, parts, place, actions, gates)
+    for place, stand in zip(d.found, stands(d), strict=True):
+        exits[place.workflow.id, place.phase.phase] = _phase(d, parts, place, stand)
     for place in d.found:
         kind: EdgeType = "conditional" if place.phase.condition else "sequential"
         for phase in place.before:
@@ -97,16 +97,6 @@ def _assembled(d: Desk, *, linked: bool = True) -> _Parts:
     return parts
 
 
-def _gates(d: Desk) -> Iterator[tuple[Review, ...]]:
-    """By place: who looks before the phase is left. What the intent asks for stands where its workflow is reviewed."""
-    asked = d.inputs.intent.risk.requires_review
-    last = {place.workflow.id: place.node for place in d.found}
-    last |= {place.workflow.id: place.node for place in d.found if place.phase.phase == "review"}
-    for place in d.found:
-        here = asked if last[place.workflow.id] == place.node else ()
-        yield tuple(sorted({*place.phase.review, *here}))
-
-
 def _disputed(decision: RuleDecision) -> bool:
     """Whether any rule has objected, also one that another outweighs: an exception is seen in the plan."""
     return decision.decision != "allow" or any(
@@ -114,40 +104,58 @@ def _disputed(decision: RuleDecision) -> bool:
     )
 
 
-def _actions(d: Desk, parts: _Parts, place: Place) -> Iterator[str]:
-    """Every command of a phase with its decision and reviews before it; yields those that are proposed."""
-    several = sum(c.command_id not in d.out for c in place.commands) > 1
-    beside: EdgeType = "parallel" if several else "sequential"
+def _phase(d: Desk, parts: _Parts, place: Place, stand: Stand) -> tuple[str, ...]:
+    """A phase with what is done in it, step by step, and its reviews; gives the nodes after which it is over."""
+    parts.node(make.phase_node(d, place))
+    ends: tuple[str, ...] = (place.node,)
+    for step in steps((c for c in place.commands if c.command_id not in d.out), d.inputs.effects):
+        if step[0].command_id == stand.before:
+            ends = _reviewed(d, parts, place, stand, ends)
+        how: EdgeType = "parallel" if len(step) > 1 else "sequential"
+        ends = tuple(_action(d, parts, place, planned, ends, how) for planned in step)
     for planned in place.commands:
-        decision = d.decided.get(planned.command_id)
-        node = make.action_node(d, planned, place)
-        start, how, condition = place.node, beside, ""
-        if decision is not None and _disputed(decision):
-            start = parts.node(make.decision_node(place, decision))
-            parts.edge(place.node, start, beside)
-            how, condition = "conditional", f"{decision.decision}: {decision.reason}"
         if planned.command_id in d.out:
-            parts.edge(start, parts.node(node), "conditional", condition or "never", "left out")
-            continue
-        for review in make.wanted_reviews(d, planned):
-            gate = parts.node(make.command_gate(d, place, planned, review))
-            parts.edge(start, gate, how, condition)
-            start, how, condition = gate, "sequential", ""
-        parts.edge(start, parts.node(node), how, condition)
-        yield node.node_id
+            _left_out(d, parts, place, planned)
+    return ends if stand.before else _reviewed(d, parts, place, stand, ends)
 
 
-def _left_by(
-    d: Desk, parts: _Parts, place: Place, actions: tuple[str, ...], gates: tuple[Review, ...]
-) -> tuple[str, ...]:
-    """The nodes after which a phase is over: its last gate, else all its actions, else itself."""
-    ends = actions or (place.node,)
-    for review in gates:
-        gate = parts.node(make.phase_gate(d, place, review))
-        for end in ends:
-            parts.edge(end, gate, "sequential")
-        ends = (gate,)
-    return ends
+def _action(
+    d: Desk, parts: _Parts, place: Place, planned: PlannedCommand, after: tuple[str, ...], how: EdgeType
+) -> str:
+    """A command with its decision and its reviews before it."""
+    decision, condition = d.decided.get(planned.command_id), ""
+    if decision is not None and _disputed(decision):
+        after = _joined(parts, after, make.decision_node(place, decision), how)
+        how, condition = "conditional", f"{decision.decision}: {decision.reason}"
+    for review in make.wanted_reviews(d, planned):
+        after = _joined(parts, after, make.command_gate(d, place, planned, review), how, condition)
+        how, condition = "sequential", ""
+    return _joined(parts, after, make.action_node(d, planned, place), how, condition)[0]
+
+
+def _left_out(d: Desk, parts: _Parts, place: Place, planned: PlannedCommand) -> None:
+    """A command that is not proposed, with its decision: beside the steps, so that nothing waits for it."""
+    decision, after, condition = d.decided.get(planned.command_id), (place.node,), "never"
+    if decision is not None and _disputed(decision):
+        after = _joined(parts, after, make.decision_node(place, decision), "sequential")
+        condition = f"{decision.decision}: {decision.reason}"
+    _joined(parts, after, make.action_node(d, planned, place), "conditional", condition, "left out")
+
+
+def _reviewed(d: Desk, parts: _Parts, place: Place, stand: Stand, after: tuple[str, ...]) -> tuple[str, ...]:
+    for review in stand.reviews:
+        after = _joined(parts, after, make.phase_gate(d, place, review, stand.before), "sequential")
+    return after
+
+
+def _joined(
+    parts: _Parts, after: tuple[str, ...], node: Node, how: EdgeType, condition: str = "", label: str = ""
+) -> tuple[str]:
+    """A node that comes after all of some others."""
+    name = parts.node(node)
+    for start in after:
+        parts.edge(start, name, how, condition, label)
+    return (name,)
 
 
 def _fallbacks(d: Desk, parts: _Parts) -> None:

@@ -16,7 +16,10 @@ from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.intent import Effective
 from steersman.judges.planning.paths import common
 from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.sequence import effects_of
 from steersman.kernel.canonical import digest_of
+
+CHANGING: frozenset[Effect] = frozenset({"write", "deploy"})
 
 
 class Inputs(NamedTuple):
@@ -42,6 +45,14 @@ class Inputs(NamedTuple):
     def command(self, id_: str) -> CommandSpec | None:
         """A command that may be planned with."""
         return cast("CommandSpec | None", self.registry.usable("command", id_))
+
+    def effects(self, planned: PlannedCommand) -> tuple[Effect, ...]:
+        """What a planned command does to the world, by intent and registry together."""
+        return effects_of(planned, self.command(planned.command_id))
+
+    def changes(self, planned: PlannedCommand) -> bool:
+        """Whether a planned command leaves anything otherwise than it was."""
+        return not CHANGING.isdisjoint(self.effects(planned))
 
     def shelf(self) -> Shelf:
         """Everything that the intent can cite."""
@@ -93,11 +104,6 @@ def within_of(intent: ExecutionIntent) -> tuple[str, ...]:
     """The files and directories that nothing of a plan leaves, whatever its targets are."""
     lock, root = intent.constraints.lock_scope, intent.scope.repo_root
     return common(root, lock.paths) if lock.mode == "files" else (root,)
-
-
-def effects_of(planned: PlannedCommand, spec: CommandSpec | None) -> tuple[Effect, ...]:
-    """What a command does to the world: an intent can add to what the registry says, never take away."""
-    return tuple(sorted({*planned.effects, *(spec.effects if spec else ())}))
 
 
 def risk_of(planned: PlannedCommand, spec: CommandSpec | None) -> Risk:

@@ -6,12 +6,12 @@ from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.graph import Node
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion
-from steersman.contracts.planning.words import Effect, Phase, Review
+from steersman.contracts.planning.words import Effect, Review
 from steersman.judges.planning.evidence import Shelf
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import Choices
-from steersman.machines.coordinator.inputs import Inputs, effects_of, risk_of
-from steersman.machines.coordinator.places import Place, ancestors, homeless, node_id, places
+from steersman.machines.coordinator.inputs import Inputs, risk_of
+from steersman.machines.coordinator.places import Place, homeless, node_id, places
 
 # Who looks at a command that a rule wants reviewed without saying by whom: the first effect that it has.
 REVIEWER: tuple[tuple[Effect, Review], ...] = (
@@ -34,11 +34,10 @@ class Desk(NamedTuple):
     decided: dict[str, RuleDecision]
     out: dict[str, str]  # commands that are not proposed, each with the reason
     shelf: Shelf  # everything that can be cited
-    earlier: dict[str, frozenset[Phase]]  # by phase node: what comes before it
 
     def leads_back(self, place: Place) -> bool:
         """Whether a phase's fallback would close a circle."""
-        return place.phase.fallback in {place.phase.phase, *self.earlier[place.node]}
+        return place.phase.fallback in {place.phase.phase, *place.earlier}
 
 
 def desk(inputs: Inputs, chosen: Choices) -> Desk:
@@ -46,7 +45,7 @@ def desk(inputs: Inputs, chosen: Choices) -> Desk:
     found, decided = places(inputs), inputs.decided()
     nowhere = homeless(inputs, found)
     out = _left_out(inputs, chosen, decided, {c.command_id for c in nowhere})
-    return Desk(inputs, chosen, found, nowhere, decided, out, inputs.shelf(), ancestors(found))
+    return Desk(inputs, chosen, found, nowhere, decided, out, inputs.shelf())
 
 
 def decided_by(d: Desk, chosen: Choices) -> Desk:
@@ -67,7 +66,7 @@ def _left_out(
             reasons[id_] = "it belongs to no selected phase"
         elif id_ in chosen.left_out:
             reasons[id_] = chosen.left_out[id_]
-        elif chosen.no_writes and "write" in effects_of(planned, inputs.command(id_)):
+        elif chosen.no_writes and "write" in inputs.effects(planned):
             reasons[id_] = chosen.no_writes
     return reasons
 
@@ -79,7 +78,7 @@ def wanted_reviews(d: Desk, planned: PlannedCommand) -> tuple[Review, ...]:
         return ()
     if decision.review or decision.decision != "require_review":
         return tuple(sorted(set(decision.review)))
-    effects = effects_of(planned, d.inputs.command(planned.command_id))
+    effects = d.inputs.effects(planned)
     return tuple(review for effect, review in REVIEWER if effect in effects)[:1]
 
 
@@ -111,7 +110,7 @@ def action_node(d: Desk, planned: PlannedCommand, place: Place | None) -> Node:
         phase_ref=place.phase.phase if place else "",
         workflow_ref=place.workflow.id if place else "",
         command_ref=id_,
-        effects=effects_of(planned, spec),
+        effects=d.inputs.effects(planned),
         risk_level=risk_of(planned, spec),
         evidence_refs=_evidence(d, planned),
         rule_refs=_fired(decision) if decision else (),
@@ -153,14 +152,15 @@ def command_gate(d: Desk, place: Place, planned: PlannedCommand, review: Review)
     )
 
 
-def phase_gate(d: Desk, place: Place, review: Review) -> Node:
-    """A review before a phase is left."""
+def phase_gate(d: Desk, place: Place, review: Review, before: str) -> Node:
+    """A review in a phase: before a command that nobody can take back, or before it is left."""
     workflow = place.workflow
+    when = f"{before} is carried out: nobody can take it back" if before else "it is left"
     return Node(
         node_id=node_id("gate", workflow.id, place.phase.phase, review),
         node_type="review_gate",
         label=f"Review: {review}",
-        description=f"Somebody looks at {place.phase.phase} for {review} before it is left.",
+        description=f"Somebody looks at {place.phase.phase} for {review} before {when}.",
         phase_ref=place.phase.phase,
         workflow_ref=workflow.id,
         evidence_refs=(

@@ -11,6 +11,7 @@ from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.review import ReviewPack
 from steersman.judges.planning.paths import region
 from steersman.kernel.canonical import encode
+from steersman.views.planning.layout import ranks
 from steersman.views.quotation import block, cell, inline
 
 
@@ -68,6 +69,7 @@ def plan_markdown(
 ) -> str:
     """The whole plan in the order of its graph, ending in a newline; `questions` are all that came up."""
     asked = {question.question_id: question for question in questions}
+    step = ranks(graph)
     lanes = {ref: lane.agent_id for lane in graph.swimlanes for ref in lane.node_refs}
     parts = [
         f"# Plan {inline(graph.plan_id)}",
@@ -78,10 +80,12 @@ def plan_markdown(
         ),
         f"Bounded by {inline(region(pack.change_impact.within))}. Lock: {inline(_lock(pack.change_impact.lock))}.",
         "## Steps",
+        "What has the same number stands side by side; anything else comes one after the other.",
         _table(
-            ("kind", "what", "phase", "agent", "risk", "status", "why"),
+            ("step", "kind", "what", "phase", "agent", "risk", "status", "why"),
             (
                 (
+                    str(step[node.node_id] + 1),
                     node.node_type,
                     node.label,
                     node.phase_ref,
