@@ -4,10 +4,23 @@ import xml.dom.minidom
 
 import pytest
 from msgspec.structs import replace
-from specimens import decision, inputs, intent, outputs, phase, planned, question_answers, registry, workflow
+from specimens import (
+    command,
+    decision,
+    inputs,
+    intent,
+    outputs,
+    phase,
+    planned,
+    question_answers,
+    registry,
+    workflow,
+)
 
 from steersman.contracts.planning.intent import LockScope
+from steersman.contracts.planning.questions import PolicyConstraintsUsed, QuestionPack
 from steersman.machines.coordinator.graph import asked_of, draft
+from steersman.views.planning.differences import Side, differences
 from steersman.views.planning.layout import HEIGHT, WIDTH, layout
 from steersman.views.planning.markdown import plan_markdown, review_markdown
 from steersman.views.planning.mermaid import mermaid
@@ -177,3 +190,63 @@ def test_a_plan_says_what_was_asked_and_what_holds():
         done.graph, done.review, (), done.settled
     )
     assert "None." in review_markdown(replace(done.review, actions=()))
+
+
+def side(i, **words):
+    """One plan, as `plan diff` looks at it."""
+    made = outputs(i, question_answers(i, **words))
+    return Side(made.review, (), made.settled)
+
+
+def test_plans_that_may_be_carried_out_alike_have_no_differences():
+    """Of the same plan nothing is told."""
+    assert differences(side(inputs()), side(inputs())) == ()
+
+
+def test_differences_of_two_plans_are_told_one_by_one():
+    """Commands, their order and argv, what is left out, scope, lock, reviews, mode, risk, budgets and answers."""
+    open_ = replace(intent().scope, targets=replace(intent().scope.targets, files=(), modules=("pump",)))
+    one = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    other = inputs(intent(
+        budgets=replace(intent().budgets, max_files=99),
+        constraints=replace(intent().constraints, lock_scope=LockScope(mode="task")),
+        scope=open_,
+    ), ruled=(decision("edit_files", "require_review", "warn"),), known=registry(
+        command("read_code", "analysis", argv=("cat", "FILE")),
+    ))  # fmt: skip
+    told = differences(side(one), side(other, requires_review="leave_out"))
+    assert {line.partition(":")[0] for line in told} == {
+        "edit_files", "read_code, as it is typed", "left out, newly", "files, no longer", "modules, newly", "lock",
+        "reviews, no longer", "budget max_files", "expected of max_files", "expected of max_commits",
+        "expected of max_files_per_commit", "estimated minutes",
+        *(line.partition(":")[0] for line in told if line.startswith("answer to q_")),
+    }  # fmt: skip
+    (answer,) = [line for line in told if line.startswith("answer to")]
+    assert answer.endswith("keep_with_review, by policy_default → leave_out, by policy_default")
+
+
+def test_the_order_of_commands_is_a_difference():
+    """The same commands in another phase or order are not the same plan."""
+    moved = registry(command("run_tests", "validation", "implementation", fact="test_command", minutes=10))
+    assert "the order or the phases of the commands" in differences(side(inputs()), side(inputs(known=moved)))
+
+
+def test_an_answer_is_named_by_its_question():
+    """Cause and what it is about, where the plan has the question; and nothing where only one plan had it."""
+    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    (question,) = asked_of(i)
+    pack = QuestionPack(
+        pack_id="questions_0123456789abcdef", plan_id=i.plan_id, intent_id=i.intent.id, round=1,
+        questions=(question,), defaulted=(), created_at=i.intent.created_at,
+        policy_constraints=PolicyConstraintsUsed(
+            execution_mode="interactive", question_budget=1, question_policy="conceptual_only",
+            budget_consumed=1, budget_remaining=0),
+    )  # fmt: skip
+    one = side(i)._replace(packs=(pack,))
+    said = replace(one.settled.answers[0], provided_by="human", text="so be it")
+    other = one._replace(settled=replace(one.settled, answers=(said,)))
+    none = one._replace(settled=replace(one.settled, answers=()))
+    (told,) = differences(one, other)
+    assert told.startswith(f"answer to requires_review (edit_files, {question.question_id}): ")
+    assert told.endswith("→ keep_with_review: so be it")
+    assert differences(none, other)[0].endswith("nothing → keep_with_review: so be it")

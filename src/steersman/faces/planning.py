@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steersman.contracts.planning.decisions import Problem
     from steersman.ports.documents import Written
     from steersman.runtime.start import Order
+    from steersman.views.planning.differences import Side
 
 SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -141,19 +142,26 @@ def _file_changes(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[st
 
 
 def _plan_changes(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[str]:
-    from steersman.contracts.planning.review import ReviewPack
+    from steersman.views.planning.differences import differences
 
     try:
-        packs = [msgspec.json.decode(files["review_pack.json"], type=ReviewPack) for files in (a, b)]
+        sides = [_side(files) for files in (a, b)]
     except (KeyError, msgspec.MsgspecError):
-        yield "the review packs cannot be compared: see `plan verify`"
+        yield "the plans cannot be compared: see `plan verify`"
         return
-    first, second = ({p.command_id for p in pack.actions} for pack in packs)
-    yield from (f"{name}: no longer planned" for name in sorted(first - second))
-    yield from (f"{name}: newly planned" for name in sorted(second - first))
-    risks = [pack.risk_assessment.overall_risk for pack in packs]
-    if risks[0] != risks[1]:
-        yield f"overall risk: {risks[0]} → {risks[1]}"
+    yield from differences(*sides)
+
+
+def _side(files: Mapping[str, bytes]) -> "Side":
+    from steersman.contracts.planning.questions import QuestionPack, Settled
+    from steersman.contracts.planning.review import ReviewPack
+    from steersman.views.planning.differences import Side
+
+    return Side(
+        msgspec.json.decode(files["review_pack.json"], type=ReviewPack),
+        msgspec.json.decode(files["question_pack.json"], type=tuple[QuestionPack, ...]),
+        msgspec.json.decode(files["settled_questions.json"], type=Settled),
+    )
 
 
 def explanation(deck: Deck, what: str) -> tuple[list[str], Any, int]:

@@ -594,9 +594,15 @@ def test_two_plans_are_compared_by_their_inputs(plans):
     value["planned_commands"] = [
         c for c in value["planned_commands"] if c["command_id"] != "cmd_open_draft_pull_request"
     ]
+    value["scope"]["targets"]["files"] = ["src/", "tests/"]
+    value["budgets"]["max_files"] = 400
+    value["risk"] |= {"overall": "medium", "requires_review": [*value["risk"]["requires_review"], "cost"]}
     plans.plan(plans.write(value), "--out", "two")
     said = plans.project.call("plan", "diff", "one", "two", "--json").json()
     assert said["same"] is False
     assert "intent_checksum" in said["inputs"]
-    assert any("cmd_open_draft_pull_request" in line for line in said["plan"])
+    assert "cmd_open_draft_pull_request: no longer planned" in said["plan"]
+    assert {f"files, no longer: {FILE}", "files, newly: src/", "files, newly: tests/"} <= set(said["plan"])
+    assert any(line.startswith("budget max_files: ") and line.endswith("→ 400") for line in said["plan"])
+    assert any(line.startswith("reviews, newly: cost in review") for line in said["plan"])
     assert plans.project.call("plan", "diff", "one", "one").code == 0

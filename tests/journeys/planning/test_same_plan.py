@@ -23,10 +23,41 @@ CHANGES = {
     "project file": ("facts_digest",),
     "memory": ("memory_digest",),
     "registry": ("registry_digest",),
+    "answers": ("answers_digest",),
 }
+SCOPES = {"one file": "src/chandler/prices.py", "a folder": "src/chandler/", "everything": ""}
 
 
-@pytest.mark.parametrize("what", CHANGES)
+def answered(plans, intent, out, scope):
+    """A plan whose scope was asked for, and what it bounds."""
+    waits = plans.plan(intent, "--out", out)
+    word = ("text", scope) if scope else ("whole_project", "")
+    done = plans.answers(waits.run, stop=word)
+    assert done.state == "DONE", done.failure
+    folder = plans.project.repo / out
+    manifest = json.loads((folder / "manifest.json").read_text())
+    impact = json.loads((folder / "review_pack.json").read_text())["change_impact"]
+    return manifest, impact["files"]
+
+
+def test_what_was_answered_is_in_the_lineage_and_in_the_diff(chandlery):
+    """Three answers about the scope: one plan id, three lineages, and `plan diff` names the answer and what it bounds."""
+    plans = Plans(chandlery)
+    intent = plans.write(plans.intent(scoped=False))
+    made = {name: answered(plans, intent, f"../{name}", scope) for name, scope in SCOPES.items()}
+    assert len({manifest["plan_id"] for manifest, _ in made.values()}) == 1
+    assert len({manifest["lineage"]["answers_digest"] for manifest, _ in made.values()}) == 3
+    assert [files for _, files in made.values()] == [["src/chandler/prices.py"], ["src/chandler/"], []]
+    told = chandlery.call("plan", "diff", "../one file", "../everything", "--json").json()
+    assert told["inputs"] == list(CHANGES["answers"])
+    assert "files, no longer: src/chandler/prices.py" in told["plan"]
+    assert any("text: src/chandler/prices.py → whole_project" in line for line in told["plan"])
+    again = answered(plans, intent, "../again", "src/chandler/")
+    assert again == made["a folder"]
+    assert chandlery.call("plan", "diff", "../again", "../a folder").code == 0
+
+
+@pytest.mark.parametrize("what", [what for what in CHANGES if what != "answers"])
 def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, what):
     """One word of intent, policy, a project file, a memory or the registry: other checksums, and `plan diff` names the input."""
     intent = inputs(chandlery)
@@ -38,7 +69,7 @@ def test_a_changed_input_changes_the_plan_and_the_lineage_says_which(chandlery, 
             value = json.loads((chandlery.repo / intent).read_text())
             intent = plans.write({**value, "description": "another word"}, name="../other.json")
         case "policy":
-            policy = ["--policy", plans.policy(mode="full_auto", question_budget=0, max_retries=1)]
+            policy = ["--policy", plans.policy(mode="full_auto", question_budget=0, timeout_seconds=7)]
         case "project file":
             file = chandlery.repo / "README.md"
             file.write_text(f"{file.read_text()}\nAnother word.\n")

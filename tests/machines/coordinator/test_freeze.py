@@ -54,6 +54,7 @@ from steersman.machines.coordinator.verify import differing, verify
 
 REVIEWED = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
 FILES = files(outputs(REVIEWED))
+ANSWERED = digest_of(question_answers(REVIEWED).answers)
 
 
 def manifest(of):
@@ -145,10 +146,12 @@ def test_a_changed_version_is_told_by_name():
 
 
 def test_answers_do_not_change_the_name_of_a_plan():
-    """Plan id from input digests: what people answer is not among them."""
-    other = outputs(REVIEWED, question_answers(REVIEWED, requires_review="leave_out"))
-    assert manifest(files(other)).plan_id == manifest(FILES).plan_id == plan_id(REVIEWED.lineage)
-    assert files(other)[MANIFEST] != FILES[MANIFEST]
+    """Plan id from input digests: what people answer is not among them; the lineage has it, and tells two plans apart."""
+    other = files(outputs(REVIEWED, question_answers(REVIEWED, requires_review="leave_out")))
+    assert manifest(other).plan_id == manifest(FILES).plan_id == plan_id(REVIEWED.lineage)
+    assert verify(other) == ()
+    assert differing(other, FILES) == ("answers_digest",)
+    assert manifest(FILES).lineage.answers_digest == ANSWERED
 
 
 @given(st.data())
@@ -194,6 +197,7 @@ FORGED = [
     ("execution_graph.json", "lineage", lambda v: v["lineage"].update(facts_digest="0" * 64)),
     ("manifest.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
     ("execution_graph.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
+    ("settled_questions.json", "answers_digest", lambda v: v["answers"].pop()),
     ("settled_questions.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
     ("review_pack.json", "plan_id", lambda v: v.update(plan_id=NO_PLAN)),
 ]
@@ -293,7 +297,9 @@ def test_the_statement_names_every_file_with_its_digest():
     assert {s["name"]: s["digest"]["sha256"] for s in said["subject"]} == {
         n: digest(d) for n, d in FILES.items()
     }
-    assert digest_of(said["predicate"]["lineage"]) == digest_of(REVIEWED.lineage)
+    assert digest_of(said["predicate"]["lineage"]) == digest_of(
+        replace(REVIEWED.lineage, answers_digest=ANSWERED)
+    )
 
 
 def test_a_genuine_envelope_holds_and_no_other():

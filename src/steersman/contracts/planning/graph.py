@@ -85,6 +85,9 @@ class GraphLineage(Document, frozen=True, kw_only=True):
     facts_digest: Digest
     memory_digest: Digest
     registry_digest: Digest
+    answers_digest: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = (
+        ""  # of every answer and default that holds; a draft has none
+    )
     registry_versions: Versions
     coordinator_version: Annotated[str, Meta(max_length=40)]
 

@@ -6,6 +6,8 @@ a draft has placeholders. **Invariant:** the same inputs and choices give the sa
 
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.graph import Edge, EdgeType, ExecutionGraph, Node
 from steersman.contracts.planning.intent import PlannedCommand
@@ -64,7 +66,7 @@ def finalize(inputs: Inputs, settled: Settled) -> ExecutionGraph:
     for question in questions:
         if question.question_id not in answered:
             _placeholder(parts, question)
-    return _graph(inputs, parts, "final")
+    return _graph(inputs, parts, "final", answers=digest_of(settled.answers))
 
 
 def asked_of(inputs: Inputs) -> tuple[AskedQuestion, ...]:
@@ -175,7 +177,9 @@ def _placeholder(parts: _Parts, question: AskedQuestion) -> None:
         parts.edge(node, target, "conditional", "once it is answered")
 
 
-def _graph(inputs: Inputs, parts: _Parts, stage: Literal["draft", "final"]) -> ExecutionGraph:
+def _graph(
+    inputs: Inputs, parts: _Parts, stage: Literal["draft", "final"], answers: str = ""
+) -> ExecutionGraph:
     nodes, edges = tuple(parts.nodes.values()), tuple(parts.edges.values())
     swimlanes = lanes(inputs, nodes, edges)
     checksum = digest_of({"nodes": nodes, "edges": edges, "swimlanes": swimlanes})
@@ -189,7 +193,7 @@ def _graph(inputs: Inputs, parts: _Parts, stage: Literal["draft", "final"]) -> E
         nodes=nodes,
         edges=edges,
         swimlanes=swimlanes,
-        lineage=inputs.lineage,
+        lineage=replace(inputs.lineage, answers_digest=answers),
         estimated_duration=duration(inputs, nodes, edges),
         complexity=complexity(inputs, nodes),
         checksum=checksum,

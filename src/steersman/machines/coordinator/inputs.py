@@ -88,7 +88,7 @@ def lineage(
 
 
 def plan_id(made_from: GraphLineage) -> str:
-    """The name of a plan: the same inputs under the same coordinator have the same one."""
+    """The name of a plan: the same inputs under the same coordinator have the same one, whatever is answered to it."""
     parts = {
         "intent": made_from.intent_checksum,
         "policy": made_from.policy_digest,

@@ -66,6 +66,12 @@ def _derived(listed: Manifest, files: Mapping[str, bytes]) -> Iterator[Problem]:
         ("context_bundle.json", "memory_digest", digest_of(bundle.memory), lineage.memory_digest),
         ("registry_snapshot.json", "registry_digest", snapshot.digest, lineage.registry_digest),
         ("registry_snapshot.json", "digest", digest_of(list(snapshot.entries)), snapshot.digest),
+        (
+            "settled_questions.json",
+            "answers_digest",
+            digest_of(settled.answers),
+            lineage.answers_digest,
+        ),
         ("execution_graph.json", "checksum", _checksum(graph), graph.checksum),
         ("execution_graph.json", "lineage", digest_of(graph.lineage), digest_of(lineage)),
         (MANIFEST, "plan_id", plan_id(lineage), listed.plan_id),

@@ -125,6 +125,7 @@ def _lineage(lineage: GraphLineage) -> Iterator[Sequence[str]]:
     yield "facts", lineage.facts_digest
     yield "memory", lineage.memory_digest
     yield "registry", lineage.registry_digest
+    yield "answers", lineage.answers_digest
     versions = lineage.registry_versions
     for kind, used in (
         ("workflows", versions.workflows),
