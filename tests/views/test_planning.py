@@ -77,6 +77,24 @@ def test_plan_and_review_show_the_lock(lock, told):
     assert told in made["review.md"]
 
 
+@pytest.mark.parametrize(
+    ("targets", "root", "told"),
+    [
+        ({"files": ("src/pump.py", "docs/")}, ".", ["everything in docs/", "file src/pump.py"]),
+        ({"files": (), "modules": ("pump",)}, "src", ["module pump", "nothing outside of src"]),
+        ({"files": (), "areas": ("docs",)}, "src", ["anything in src"]),
+        ({"files": (), "areas": ("docs",)}, ".", ["anything in the project"]),
+    ],
+)
+def test_a_plan_names_what_it_may_touch(targets, root, told):
+    """The files and modules of a plan stand at its top, and where it lies; never the project where something is named."""
+    scope = replace(intent().scope, repo_root=root, targets=replace(intent().scope.targets, **targets))
+    page = drawn(inputs(intent(scope=scope)))["plan.md"].replace("\\", "")
+    bounds = page.partition("## Bounds")[2].partition("##")[0].strip().splitlines()
+    assert bounds[:-2] == [f"- {line}" for line in told]
+    assert bounds[-2].startswith("- at most 10 files")
+
+
 def test_a_draft_in_mermaid():
     """Lanes are subgraphs, kinds have their shapes, edges their arrows."""
     text = mermaid(draft(TAME))

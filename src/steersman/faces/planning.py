@@ -172,7 +172,7 @@ def explanation(deck: Deck, what: str) -> tuple[list[str], Any, int]:
             raise UserError(f"{what} holds no frozen plan: there is no plan.md")
         return files["plan.md"].decode("utf-8", "replace").splitlines(), _review(files), DONE
     from steersman.runtime.projections import picture
-    from steersman.views.planning.outcome import failure_of, outcome_lines, review_of
+    from steersman.views.planning.outcome import failure_of, outcome_lines, plan_lines, review_of
 
     run = deck.sight.find(what)
     seen = picture(deck.sight.world, run)
@@ -180,7 +180,7 @@ def explanation(deck: Deck, what: str) -> tuple[list[str], Any, int]:
         raise UserError(f"run {run} is no plan: see `{deck.me} show {run}`")
     code = {"DONE": DONE, "BLOCKED": ENDED, "ABORTED": ENDED}.get(seen.snapshot.state, WAITING)
     found = failure_of(seen.snapshot, seen.text) or review_of(seen.snapshot, seen.text)
-    told = outcome_lines(seen.snapshot, seen.text)
+    told = plan_lines(seen.snapshot, seen.text) or outcome_lines(seen.snapshot, seen.text)
     return (
         told or [f"run {run} is in {seen.snapshot.state}: see `{deck.me} why {run}`"],
         msgspec.to_builtins(found),

@@ -587,6 +587,15 @@ def test_payload_is_found_as_deep_as_anything_is_read(plans):
     assert plans.project.call("runs", "--json").json() == before
 
 
+def test_a_run_is_explained_as_its_folder_is(plans):
+    """`plan explain RUN` shows the whole plan from the tape: what `plan explain DIR` shows of the frozen files."""
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "one")
+    by_run, by_folder = (plans.project.call("plan", "explain", what) for what in (done.run, "one"))
+    assert (by_run.code, by_run.out) == (0, by_folder.out)
+    assert {"## Bounds", "## Steps", "## Lineage"} <= set(by_run.out.splitlines())
+    assert f"- file {FILE}" in by_run.out
+
+
 def test_two_plans_are_compared_by_their_inputs(plans):
     """`plan diff` says which input made the difference, and what of the plan changed."""
     value = plans.intent(mode="full_auto")

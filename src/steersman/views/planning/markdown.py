@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage
 from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.questions import AskedQuestion, Settled
-from steersman.contracts.planning.review import ReviewPack
-from steersman.judges.planning.paths import region
+from steersman.contracts.planning.review import Impact, ReviewPack
+from steersman.judges.planning.paths import ANYWHERE, region
 from steersman.kernel.canonical import encode
 from steersman.views.planning.layout import ranks
 from steersman.views.quotation import block, cell, inline
@@ -78,7 +78,8 @@ def plan_markdown(
             f"Intent {inline(graph.intent_id)}, mode {graph.execution_policy}, risk {pack.risk_assessment.overall_risk}. "
             "This is a plan: nothing of it has been executed."
         ),
-        f"Bounded by {inline(region(pack.change_impact.within))}. Lock: {inline(_lock(pack.change_impact.lock))}.",
+        "## Bounds",
+        _list(_reach(pack.change_impact)),
         "## Steps",
         "What has the same number stands side by side; anything else comes one after the other.",
         _table(
@@ -139,6 +140,20 @@ def _lineage(lineage: GraphLineage) -> Iterator[Sequence[str]]:
 
 def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
     return (f"{name}: {estimate.value} {estimate.unit} ({'; '.join(estimate.basis)})",)
+
+
+def _reach(impact: Impact) -> Iterator[str]:
+    """What the plan may touch: what it names, one by one, else anything in what it lies within."""
+    where = region(impact.within)
+    yield from (f"{'everything in' if name.endswith('/') else 'file'} {name}" for name in impact.files)
+    yield from (f"module {name}" for name in impact.modules)
+    if not impact.files and not impact.modules:
+        yield f"anything in {where}"
+    elif where != region(ANYWHERE):
+        yield f"nothing outside of {where}"
+    most = next(b.limit for b in impact.budgets if b.name == "max_files")
+    yield f"at most {most} files, without what is git's or steersman's"
+    yield f"lock: {_lock(impact.lock)}"
 
 
 def _lock(lock: LockScope) -> str:

@@ -8,8 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, ReviewPack
 from steersman.kernel.snapshot import Snapshot, fields
+from steersman.views.planning.markdown import plan_markdown
 
 Text = Callable[[str], str]
 FAILED = ("BLOCKED", "ABORTED")
@@ -54,6 +57,17 @@ def summary_of(s: Snapshot, text: Text) -> CoordinatorRunSummary | None:
         overall_risk=c.get("overall_risk") or "low",
         failure=failed.message if failed is not None else "",
     )
+
+
+def plan_lines(s: Snapshot, text: Text) -> list[str]:
+    """The whole plan of a run that is done, as its `plan.md` has it; nothing of any other, and where a text is gone."""
+    c, pack = fields(s.context), review_of(s, text)
+    graph = _read(text(c.get("graph_ref", "")), ExecutionGraph)
+    settled = _read(text(c.get("settled_ref", "")), Settled)
+    asked = _read(text(c.get("uncertainties_ref", "")), tuple[AskedQuestion, ...])
+    if pack is None or graph is None or settled is None or asked is None:
+        return []
+    return plan_markdown(graph, pack, asked, settled).splitlines()
 
 
 def outcome_lines(s: Snapshot, text: Text) -> list[str]:
