@@ -14,8 +14,8 @@ from steersman.views.markdown import cell
 MEANT: dict[Cause, str] = {
     "unmet_evidence": "a planned command cites what neither facts nor memory nor the registry has",
     "requires_review": "rules want a planned command reviewed",
-    "ambiguous_scope": "the intent names no file, module or area",
-    "missing_command": "a phase has to show something, and no planned command does it",
+    "ambiguous_scope": "the intent names no file, module or area, or the whole project",
+    "missing_command": "a phase has to show or change something, and no planned command does it, or rules deny those that would",
     "excluded_command": "rules deny a planned command, or no selected phase has a place for it",
     "risk_above_profile": "a planned command is graver than the policy's risk profile",
 }
@@ -25,7 +25,7 @@ SAID = {
     choices.TEXT: "the files and directories in `text`, one a line, are the scope",
     choices.KEEP: "it stays, behind its review",
     choices.APPROVE: "it stays, and the answer takes the place of its review",
-    choices.INCLUDE: "it is put back, and the rules have to allow it",
+    choices.INCLUDE: "it is put back: the rules are asked again with the scope that is answered beside it, and have to allow it",
     choices.ACCEPT_RISK: "it stays, with its risk",
     choices.ACCEPT_WITHOUT: "it stays, and the answer is its evidence",
     choices.WHOLE_PROJECT: "anything in the project is in scope",

@@ -137,31 +137,98 @@ def test_a_model_that_the_policy_forbids_aborts(plans):
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+NARROW = f'!intent.files.exists(f, f == "{FILE}")'  # denies what is not about this one file
+
+
+def both(plans, run, scope):
+    """Puts the denied command back, with a scope beside it."""
+    return plans.answers(run, leave_out=("include", ""), stop=("text", scope))
+
+
 def test_answers_against_rules_come_back_three_times_and_then_block(plans):
     """§Loop Detection: three conflicts re-enter RULES_EVALUATED; the fourth ends the run with the conflict's details."""
-    plans.rule("rule_story_soft", "deny", "warn")
-    now = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    plans.rule("rule_story_soft", "deny", "warn", NARROW)
+    now = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
     for _ in range(3):
         assert now.state == "AWAITING_ANSWERS"
-        now = plans.answered(now.run, "include")
+        now = both(plans, now.run, "docs/")
     assert now.state == "AWAITING_ANSWERS"
     assert now.states().count("RULES_EVALUATED") == 4
-    end = plans.answered(now.run, "include")
+    end = both(plans, now.run, "docs/")
     assert (end.code, end.state) == (1, "BLOCKED")
     assert end.failure["cause"] == "answers_conflict"
     assert "rule_story_soft" in json.dumps(end.failure)
 
 
 def test_a_conflict_can_be_resolved(plans):
-    """§7: after a conflict the question comes up again, and another answer leads on."""
-    plans.rule("rule_story_soft", "deny", "warn")
-    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
-    again = plans.answered(waits.run, "include")
+    """§7: after a conflict the rules are asked with the scope that was answered, and a scope that they allow leads on."""
+    plans.rule("rule_story_soft", "deny", "warn", NARROW)
+    waits = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
+    again = both(plans, waits.run, "docs/")
     assert again.state == "AWAITING_ANSWERS"
-    done = plans.answered(again.run, "leave_out")
-    assert done.state == "DONE"
+    done = both(plans, again.run, FILE)
+    assert done.state == "DONE", done.failure
+    assert done.states().count("RULES_EVALUATED") == 3
+    planned = plans.project.call("plan", "explain", done.run, "--json").json()["actions"]
+    assert "cmd_edit_files" in [action["command_id"] for action in planned]
     log = plans.project.call("audit", "tape", waits.run, "--as", "auditlog", "--json").json()
     assert "conflict_detected" in [e["event_type"] for e in log["entries"]]
+
+
+def test_what_no_answer_could_put_back_is_not_offered(plans):
+    """A rule that goes by nothing that can be answered leaves the command out; nobody is led to say otherwise."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    refused = plans.answered(waits.run, "include")
+    assert (refused.code, "include is no answer" in refused.said.err) == (2, True)
+    done = plans.answered(waits.run, "leave_out")
+    assert done.state == "DONE"
+
+
+def test_a_fix_that_changes_nothing_is_none(plans):
+    """§8: where rules deny everything that writes, reading the code is no implementation: asked about, or BLOCKED."""
+    plans.rule("rule_story_frozen", "deny", "error", scope={"effects": ["write"]})
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")))
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "GRAPH_FINALIZED")
+    assert "wf_bug_fix/implementation" in json.dumps(done.failure)
+    waits = plans.plan(plans.write(plans.intent()))
+    assert waits.state == "AWAITING_ANSWERS"
+    pack = plans.project.call("plan", "answer", waits.run, "--template", "--json").json()
+    assert "stop" in [a["answer"] for a in pack["answers"]]
+    by_hand = plans.answers(waits.run, stop=("by_hand", ""))
+    assert by_hand.state == "DONE", by_hand.failure
+
+
+def test_writes_are_not_answered_away_where_something_has_to_change(plans):
+    """§7: the scope's `leave_out` would leave a fix that changes nothing; it is no answer there."""
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    refused = plans.answers(waits.run, stop=("leave_out", ""))
+    assert (refused.code, "leave_out is no answer" in refused.said.err) == (2, True)
+
+
+def test_everything_is_no_list_of_files(plans):
+    """A deletion names its files: the whole project, a folder, or a folder without its slash is none, and is asked about."""
+    spec = plans.project.call("registry", "show", "cmd_delete_files", "--json").json()["content"]
+    more = {"command_id": spec["id"], "intent": "Delete what nobody uses.", "effects": spec["effects"],
+            "risk_level": spec["risk_level"], "evidence_refs": ["fact://language/python"]}  # fmt: skip
+    policy = plans.policy(risk_profile="aggressive", constraints={"allow_destructive": True})
+    for name in (".", "src/", "src/chandler", "./"):
+        value = plans.intent()
+        value["planned_commands"].append(more)
+        value["risk"]["overall"] = "high"
+        value["scope"]["targets"]["files"] = [name]
+        done = plans.plan(plans.write(value), "--policy", policy)
+        assert (done.state, "rule_delete_only_what_is_named" in json.dumps(done.failure)) == (
+            "ABORTED",
+            True,
+        ), name
+    value = plans.intent()
+    value["scope"]["targets"]["files"] = ["."]
+    waits = plans.plan(plans.write(value))
+    assert waits.state == "AWAITING_ANSWERS"
+    done = plans.answers(waits.run, stop=("text", FILE))
+    assert done.state == "DONE", done.failure
+    assert f"- file {FILE}" in plans.project.call("plan", "explain", done.run).out
 
 
 def test_time_runs_out_and_the_defaults_hold(plans):

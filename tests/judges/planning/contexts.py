@@ -29,7 +29,7 @@ SEEN = tuple(
     Evidence(
         id=f"ev{n:012x}", source_file=name, first_line=1, last_line=9, digest=f"{n:064x}", snippet="so it is"
     )
-    for n, name in enumerate(("why", "guide"))
+    for n, name in enumerate(("why", "guide", "docs/more/page"))
 )
 
 

@@ -55,6 +55,8 @@ SHOWN = (
           ({"own": {**BURN, "destructive": True, "rollback": "Light it again"}}, {"own": BURN})),
     Shown("rule_delete_only_what_is_named", "cmd_delete_files", {"scope__targets__files": []}, ("deny", True),
           ({"scope__targets__files": ["old.py"]},)),
+    *(Shown("rule_delete_only_what_is_named", "cmd_delete_files", {"scope__targets__files": ["old.py", name]}, ("deny", True),
+            ({"scope__targets__files": ["old.py"]},)) for name in (".", "./", "src/", "src/**", "**", "docs")),
     Shown("rule_writes_need_tests", "cmd_edit_files", {"facts": ("language/python",)}, ("require_review", False),
           ({"facts": ("language/python", "test_command/pytest")}, {"scope__targets__areas": ["docs"]})),
     Shown("rule_writes_are_verified", "cmd_edit_files", {}, ("warn", False),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from specimens import decision, inputs, intent, planned, policy
+from specimens import command, decision, inputs, intent, planned, policy, registry, rule
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.intent import LockScope, Targets
@@ -33,7 +33,8 @@ def packed(i, *, budget=10, round_=1, settled=None):
     return chosen.pack
 
 
-GRAVE = inputs(OPEN, ruled=(decision("edit_files", "require_review", "block"),))
+GRAVE = inputs(OPEN, ruled=(decision("edit_files", "require_review", "error"),))
+INSISTING = inputs(OPEN, ruled=(decision("edit_files", "require_review", "block"),)).decisions
 PACK = packed(GRAVE)
 REVIEW, SCOPE = PACK.questions
 
@@ -177,33 +178,62 @@ def test_answers_hold_and_silence_takes_the_default():
     assert msgspec.json.decode(canonical(weighed.settled), type=Settled) == weighed.settled
 
 
-@pytest.mark.parametrize(
-    ("ruling", "severity", "word", "conflicts"),
-    [
-        ("require_review", "block", "approve", 1),
-        ("require_review", "error", "approve", 0),
-        ("require_review", "block", "keep_with_review", 0),
-        ("deny", "warn", "include", 1),
-        ("deny", "warn", "leave_out", 0),
-    ],
+BY_FILES = replace(rule("rule_no_writes"), when="size(intent.files) == 0")
+MOPPED = (command("mop", "implementation", effects=("write",)), BY_FILES)
+DENIED = inputs(
+    replace(OPEN, planned_commands=(*OPEN.planned_commands, planned("mop"))),
+    known=registry(*MOPPED),
+    ruled=(decision("edit_files", "deny", "warn"),),
 )
-def test_an_answer_conflicts_with_what_a_rule_insists_on(ruling, severity, word, conflicts):
-    """001 §7: including what a rule denies, or approving against a review of severity block, is a conflict."""
-    i = inputs(ruled=(decision("edit_files", ruling, severity),))
-    pack = packed(i)
-    weighed = weigh(pack, given_answers((pack.questions[0], word), pack=pack), i.decisions, policy())
+
+
+@pytest.mark.parametrize(
+    ("word", "decisions", "conflicts"),
+    [("approve", INSISTING, 1), ("approve", GRAVE.decisions, 0), ("keep_with_review", INSISTING, 0)],
+)
+def test_an_answer_conflicts_with_a_review_that_a_rule_insists_on(word, decisions, conflicts):
+    """001 §7: approving against a review of severity block is a conflict."""
+    weighed = weigh(PACK, given_answers((REVIEW, word), (SCOPE, "whole_project")), decisions, policy())
     assert len(weighed.conflicts) == conflicts
-    assert len(weighed.settled.answers) == 1 - conflicts
-    if conflicts:
-        (conflict,) = weighed.settled.conflicts
-        assert (conflict.command_id, conflict.rule_id) == ("edit_files", "rule_no_writes")
+    assert len(weighed.settled.answers) == 2 - conflicts
+
+
+@pytest.mark.parametrize(("word", "conflicts"), [("include", 1), ("leave_out", 0)])
+def test_an_answer_conflicts_with_what_a_rule_denies(word, conflicts):
+    """001 §7: including what a rule denies is a conflict, and it says which rule."""
+    pack = packed(DENIED)
+    asked = {q.cause: q for q in pack.questions}
+    said_ = given_answers(
+        (asked["excluded_command"], word), (asked["ambiguous_scope"], "whole_project"), pack=pack
+    )
+    weighed = weigh(pack, said_, DENIED.decisions, policy())
+    assert [(c.command_id, c.rule_id) for c in weighed.settled.conflicts] == [
+        ("edit_files", "rule_no_writes")
+    ] * conflicts
+    assert len(weighed.settled.answers) == 2 - conflicts
+
+
+def test_the_scope_is_asked_again_beside_what_only_another_scope_puts_back():
+    """What is settled stays settled, but for the scope where a denied command could come back with another one."""
+    pack = packed(DENIED)
+    asked = {q.cause: q for q in pack.questions}
+    said_ = given_answers(
+        (asked["excluded_command"], "include"), (asked["ambiguous_scope"], "whole_project"), pack=pack
+    )
+    first = weigh(pack, said_, DENIED.decisions, policy()).settled
+    assert {q.cause for q in packed(DENIED, round_=2, settled=first).questions} == {
+        "excluded_command",
+        "ambiguous_scope",
+    }
+    given_up = given_answers(
+        (asked["excluded_command"], "leave_out"), (asked["ambiguous_scope"], "whole_project"), pack=pack
+    )
+    assert packed(DENIED, round_=2, settled=weigh(pack, given_up, DENIED.decisions, policy()).settled) is None
 
 
 def test_a_conflict_comes_up_again_and_what_was_settled_stays():
     """001 Loop Detection: the next round asks only about the conflict, and remembers it."""
-    first = weigh(
-        PACK, given_answers((REVIEW, "approve"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
-    )
+    first = weigh(PACK, given_answers((REVIEW, "approve"), (SCOPE, "whole_project")), INSISTING, policy())
     again = packed(GRAVE, round_=2, settled=first.settled)
     assert again.questions == (REVIEW,)
     second = weigh(
@@ -224,7 +254,7 @@ def test_an_answer_that_turns_into_a_conflict_is_no_longer_settled():
     before = weigh(
         PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
     ).settled
-    after = weigh(PACK, given_answers((REVIEW, "approve")), GRAVE.decisions, policy(), before).settled
+    after = weigh(PACK, given_answers((REVIEW, "approve")), INSISTING, policy(), before).settled
     assert REVIEW.question_id not in {a.question_id for a in after.answers}
 
 

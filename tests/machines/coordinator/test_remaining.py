@@ -148,6 +148,8 @@ def uncited(*ids):
     [
         ((), []),
         (("run_tests",), ["selected_workflows.bug_fix/validation"]),
+        (("edit_files",), ["selected_workflows.bug_fix/implementation"]),
+        (("read_code",), []),
         (
             ("read_code", "edit_files", "run_tests"),
             [

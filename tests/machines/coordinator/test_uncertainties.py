@@ -13,6 +13,7 @@ from specimens import (
     planned,
     policy,
     registry,
+    rule,
     selected,
     workflow,
 )
@@ -58,6 +59,15 @@ EMPTY_BUT_FREE = inputs(
     ruled=(decision("look", "deny", "warn"),),
 )
 MANUAL = workflow("bug_fix", phase("analysis"), phase("implementation"), phase("validation", "tester"), phase("review", "reviewer"))  # fmt: skip
+ONLY_LOOKS = inputs(ruled=(decision("edit_files", "deny", "warn"),))
+LOOKING = intent(planned_commands=(BASE.planned_commands[0], BASE.planned_commands[2]))
+LISTING = workflow(
+    "bug_fix",
+    phase("analysis"),
+    phase("implementation", needs_command=True, commands=("read_code", "edit_files", "gone_one")),
+    phase("validation", "tester"),
+    phase("review", "reviewer"),
+)
 READING = with_commands(planned("read_code"))
 NO_TESTS = intent(planned_commands=BASE.planned_commands[:2])
 
@@ -94,7 +104,11 @@ CASES = [
     ("missing_command", ("blocker", "high", "block"), inputs(NO_TESTS), inputs(NO_TESTS, known=registry(MANUAL))),
     ("excluded_command", ("clarification", "low", "use"), inputs(ruled=(decision("read_code", "deny", "warn"),), known=registry(command("read_code", "implementation"))), inputs()),
     ("excluded_command", ("blocker", "high", "use"), EMPTY_BUT_FREE, EMPTY_BUT_FREE._replace(decisions=inputs().decisions)),
-    ("excluded_command", ("blocker", "high", "block"), EMPTIED, EMPTIED._replace(decisions=inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), EMPTIED, EMPTIED._replace(decisions=inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), ONLY_LOOKS, ONLY_LOOKS._replace(decisions=inputs().decisions)),
+    ("missing_command", ("blocker", "high", "block"), inputs(LOOKING, known=registry(LISTING)), inputs(LOOKING, known=registry(MANUAL))),
+    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets(files=(".",))), inputs(with_targets(files=("src/",)))),
+    ("ambiguous_scope", ("blocker", "high", "block"), inputs(with_targets(files=("a.py", "./"), modules=("a",))), inputs(with_targets(files=("a.py",)))),
     (
         "excluded_command",
         ("clarification", "low", "use"),
@@ -139,6 +153,51 @@ def test_every_question_has_what_a_question_needs(there):
         assert set(question.impact.affected_nodes) <= nodes
         assert default_word(question) in {s.answer for s in question.suggested_answers}
         assert msgspec.json.decode(canonical(question), type=type(question)) == question
+
+
+def words(i, cause):
+    return [[s.answer for s in q.suggested_answers] for q in asked_of(i) if q.cause == cause]
+
+
+def test_what_a_rule_denies_is_put_back_only_where_another_scope_could():
+    """`include` is offered where the scope is open and every rule that denies goes by it; else nothing could change."""
+    by_files = registry(replace(rule("rule_no_writes"), when="size(intent.files) == 0"))
+    denied = (decision("read_code", "deny", "warn"),)
+    assert words(inputs(with_targets(), known=by_files, ruled=denied), "excluded_command") == [
+        ["leave_out", "include", "stop"]
+    ]
+    assert words(inputs(with_targets(), ruled=denied), "excluded_command") == [["leave_out", "stop"]]
+    assert words(inputs(known=by_files, ruled=denied), "excluded_command") == [["leave_out", "stop"]]
+    silent = (decision("read_code", "deny", "warn", rules=()),)
+    assert words(inputs(with_targets(), known=by_files, ruled=silent), "excluded_command") == [
+        ["leave_out", "stop"]
+    ]
+
+
+def test_no_answer_takes_the_place_of_a_review_at_severity_block():
+    """An answer that could only be refused is not offered."""
+    assert words(GRAVELY, "requires_review") == [["keep_with_review", "leave_out", "approve", "stop"]]
+    grave = inputs(ruled=(decision("edit_files", "require_review", "block"),))
+    assert words(grave, "requires_review") == [["keep_with_review", "leave_out", "stop"]]
+
+
+def test_writes_can_be_left_out_only_where_a_plan_is_left():
+    """Nobody is offered an answer after which a phase that has to change something could not."""
+    assert words(inputs(with_targets()), "ambiguous_scope") == [["text", "whole_project", "stop"]]
+    assert words(inputs(with_targets(), known=registry(MANUAL)), "ambiguous_scope") == [
+        ["text", "whole_project", "leave_out", "stop"]
+    ]
+
+
+def test_a_phase_that_has_to_change_something_is_done_by_hand_or_not_at_all():
+    """Commands that only look are no change; the question names the phase and what rules deny."""
+    (question,) = [q for q in asked_of(ONLY_LOOKS) if q.cause == "missing_command"]
+    assert question.about == "bug_fix/implementation"
+    assert (
+        "has to be changed in bug_fix/implementation, and rules deny what was planned for it (edit_files)"
+        in question.question_text
+    )
+    assert [s.answer for s in question.suggested_answers] == ["by_hand", "stop"]
 
 
 def test_a_denied_command_is_not_asked_about_twice():

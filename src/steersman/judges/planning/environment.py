@@ -13,6 +13,7 @@ from steersman.contracts.planning.context import ContextBundle, FactKind
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import Effect, Phase, Risk, graver
 from steersman.judges.planning.intent import Effective
+from steersman.judges.planning.paths import folder
 
 Shape = Literal["string", "bool", "int", "list(string)", "map(string, list(string))"]
 FACT_KINDS: tuple[str, ...] = get_args(FactKind)
@@ -72,7 +73,12 @@ VARIABLES = tuple(
         ("intent.phases", "list(string)", "the selected phases of all workflows"),
         ("intent.commands", "list(string)", "all planned commands"),
         ("intent.areas", "list(string)", "the areas in scope"),
-        ("intent.files", "list(string)", "the files in scope"),
+        ("intent.files", "list(string)", "the files and folders in scope, as they are named"),
+        (
+            "intent.folders",
+            "list(string)",
+            "those of them that are folders: `.`, names with a slash at the end, and where the scan has read a file",
+        ),
         ("intent.modules", "list(string)", "the modules in scope"),
         ("intent.max_files", "int", "its budget of files"),
         ("intent.max_commits", "int", "its budget of commits"),
@@ -133,6 +139,7 @@ def shared_values(intent: ExecutionIntent, bundle: ContextBundle, effective: Eff
     """The values that are the same for every command of an intent."""
     return {
         **_intent(intent),
+        "intent.folders": _folders(intent, bundle),
         **_policy(bundle),
         **_facts(bundle),
         "plan.mode": effective.mode,
@@ -186,6 +193,12 @@ def _intent(intent: ExecutionIntent) -> dict[str, Any]:
         "intent.max_tokens": budgets.max_tokens,
         "intent.max_cost_usd": budgets.max_cost_usd,
     }
+
+
+def _folders(intent: ExecutionIntent, bundle: ContextBundle) -> list[str]:
+    """The targets that stand for more than one file."""
+    read = {evidence.source_file for evidence in bundle.facts.evidence}
+    return [name for name in intent.scope.targets.files if folder(name, read)]
 
 
 def _policy(bundle: ContextBundle) -> dict[str, Any]:

@@ -77,6 +77,18 @@ def plain(target: str) -> str:
     return target.strip().removesuffix("**").rstrip("/").removeprefix("./")
 
 
+def whole(target: str) -> bool:
+    """Whether a target is everything there is, however it is written."""
+    return all(part in ("", ".", "**") for part in _SEPARATORS.split(target.strip()))
+
+
+def folder(target: str, files: Iterable[str] = ()) -> bool:
+    """Whether a target is a directory: it says so, or one of some known files lies in it."""
+    last = _SEPARATORS.split(target.strip())[-1]
+    top = plain(target)
+    return last in ("", ".", "**") or any(file.startswith(f"{top}/") for file in files)
+
+
 def in_module(module: str, file: str) -> bool:
     """Whether a file belongs to a module: its dotted or slashed name are directories on the way, or the file itself."""
     wanted = [part for part in module.strip().replace(".", "/").split("/") if part]

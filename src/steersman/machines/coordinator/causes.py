@@ -8,21 +8,35 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
 from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
+from steersman.judges.planning.cel import words
 from steersman.judges.planning.evidence import Shelf
-from steersman.judges.planning.paths import ANYWHERE, region
+from steersman.judges.planning.paths import ANYWHERE, region, whole
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator import choices as word
 from steersman.machines.coordinator.inputs import Inputs, risk_of, within_of
 from steersman.machines.coordinator.places import Place, homeless
+from steersman.machines.coordinator.purpose import bare, lacking, makes
 
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
 _GRAVE = ("error", "block")
 
+SCOPED = frozenset({"files", "folders"})  # the words by which a rule goes by the scope
+PUT_BACK = Suggestion(
+    answer=word.INCLUDE,
+    meaning="Put it back: the rules are asked again with the scope that you name beside it, and have to allow it.",
+    risk_change="higher",
+)
+INSTEAD = Suggestion(
+    answer=word.APPROVE,
+    meaning="It stays, and your answer takes the place of that review.",
+    risk_change="higher",
+)
 STOPPING = Suggestion(answer=word.STOP, meaning="Stop here; there will be no plan.", risk_change="lower")
 
 
@@ -49,12 +63,17 @@ def causes(
     """Every question that the inputs raise; `nodes` are those of each command, `phases` those of phases."""
     yield from map(_asked, _about_commands(inputs, found, nodes))
     yield from map(_asked, _missing_commands(inputs, found))
-    yield from map(_asked, _ambiguous_scope(inputs, phases))
+    yield from map(_asked, _ambiguous_scope(inputs, found, phases))
 
 
 def _denied(inputs: Inputs) -> dict[str, RuleDecision]:
     """Commands that a rule denies, by id."""
     return {id_: d for id_, d in sorted(inputs.decided().items()) if d.decision == "deny"}
+
+
+def _allowed(inputs: Inputs) -> set[str]:
+    """The planned commands that no rule denies."""
+    return {c.command_id for c in inputs.intent.planned_commands} - _denied(inputs).keys()
 
 
 def _about_commands(
@@ -63,12 +82,15 @@ def _about_commands(
     decided = inputs.decided()
     nowhere = {command.command_id for command in homeless(inputs, found)}
     emptied, shelf = _emptied(inputs, found), inputs.shelf()
+    movable = _open(inputs)
     for id_, planned in sorted({c.command_id: c for c in inputs.intent.planned_commands}.items()):
         at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
         if id_ in nowhere:
             yield _homeless(inputs, planned, at)
         elif decision is not None and decision.decision == "deny":
-            yield _excluded(inputs, decision, at, emptied.get(id_, ()))
+            yield _excluded(
+                inputs, decision, at, emptied.get(id_, ()), movable and _by_scope(inputs, decision)
+            )
         else:
             yield from _unmet_evidence(inputs, planned, at, shelf)
             yield from _risk_above(inputs, planned, at)
@@ -77,13 +99,14 @@ def _about_commands(
 
 
 def _emptied(inputs: Inputs, found: tuple[Place, ...]) -> dict[str, tuple[Place, ...]]:
-    """By command: the phases in which nothing is left because rules deny all of it."""
-    denied = _denied(inputs)
-    empty = [p for p in found if p.commands and all(c.command_id in denied for c in p.commands)]
+    """By command: phases that can do without one, and in which nothing is left because rules deny all of it."""
+    denied, may = _denied(inputs), _allowed(inputs)
+    empty = [p for p in found if p.commands and not p.phase.needs_command and bare(inputs, p, may)]
     by_command: dict[str, list[Place]] = {}
     for place in empty:
         for command in place.commands:
-            by_command.setdefault(command.command_id, []).append(place)
+            if command.command_id in denied:
+                by_command.setdefault(command.command_id, []).append(place)
     return {id_: tuple(some) for id_, some in by_command.items()}
 
 
@@ -154,11 +177,7 @@ def _review(inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...]) -> _
                 answer=word.KEEP, meaning="It stays, and its review gate before it.", risk_change="same"
             ),
             _leave_out(id_),
-            Suggestion(
-                answer=word.APPROVE,
-                meaning="It stays, and your answer takes the place of that review.",
-                risk_change="higher",
-            ),
+            *(() if decision.severity == "block" else (INSTEAD,)),
             STOPPING,
         ),
         nodes,
@@ -166,10 +185,9 @@ def _review(inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...]) -> _
 
 
 def _excluded(
-    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...]
+    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...], movable: bool
 ) -> _Draft:
     id_ = decision.command_id
-    needed = any(place.phase.needs_command for place in empty)
     where = _listed(tuple(f"{p.workflow.id}/{p.phase.phase}" for p in empty))
     left = f" Nothing is left to do in {where}." if empty else ""
     return _Draft(
@@ -177,18 +195,8 @@ def _excluded(
         f"Rules deny {id_}, so it is left out.{left} Is the plan right without it?",
         f"Severity {decision.severity}: {decision.reason}",
         _ruled(inputs, decision),
-        Default(strategy="block", reason=f"{clip(where, 300)} needs something that can be shown.")
-        if needed
-        else Default(strategy="use", value=word.LEAVE_OUT, reason="What a rule denies is left out."),
-        (
-            _leave_out(id_),
-            Suggestion(
-                answer=word.INCLUDE,
-                meaning="Put it back: the rules are asked again, and have to allow it.",
-                risk_change="higher",
-            ),
-            STOPPING,
-        ),
+        Default(strategy="use", value=word.LEAVE_OUT, reason="What a rule denies is left out."),
+        (_leave_out(id_), *((PUT_BACK,) if movable else ()), STOPPING),
         (*nodes, *(place.node for place in empty)),
         "single_phase" if empty else "single_action",
     )  # fmt: skip
@@ -210,13 +218,15 @@ def _homeless(inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...]) -
 
 
 def _missing_commands(inputs: Inputs, found: tuple[Place, ...]) -> Iterator[_Draft]:
-    for place in found:
-        if not place.phase.needs_command or place.commands:
-            continue
+    denied = _denied(inputs)
+    for place in lacking(inputs, found, _allowed(inputs)):
         where = f"{place.workflow.id}/{place.phase.phase}"
+        gone = _listed(tuple(c.command_id for c in place.commands if c.command_id in denied))
+        what = "changed" if makes(inputs, place) else "done"
+        none = f"rules deny what was planned for it ({gone})" if gone else "no planned command does it"
         yield _Draft(
             "missing_command", where, "blocker", "high",
-            f"Something has to be done in {where}, and no planned command does it. Is it done by hand?",
+            f"Something has to be {what} in {where}, and {none}. Is it done by hand?",
             f"The phase is there to: {place.phase.purpose} It can use {_listed(place.phase.commands) or 'any command'}.",
             (
                 _cited(inputs, "selected_workflows", place.workflow.id),
@@ -234,18 +244,35 @@ def _missing_commands(inputs: Inputs, found: tuple[Place, ...]) -> Iterator[_Dra
         )  # fmt: skip
 
 
-def _ambiguous_scope(inputs: Inputs, phases: tuple[str, ...]) -> Iterator[_Draft]:
+def _open(inputs: Inputs) -> bool:
+    """Whether nobody has said what the plan is about: nothing is named, or everything."""
     targets = inputs.intent.scope.targets
-    if targets.files or targets.modules or targets.areas:
+    return any(map(whole, targets.files)) or not (targets.files or targets.modules or targets.areas)
+
+
+def _by_scope(inputs: Inputs, decision: RuleDecision) -> bool:
+    """Whether every rule that denies a command goes by the files in scope, so that another scope could change it."""
+    deny = [r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision == "deny"]
+    rules = [inputs.registry.get("rule", id_) for id_ in deny]
+    return bool(rules) and all(isinstance(r, Rule) and not SCOPED.isdisjoint(words(r.when)) for r in rules)
+
+
+def _ambiguous_scope(inputs: Inputs, found: tuple[Place, ...], phases: tuple[str, ...]) -> Iterator[_Draft]:
+    if not _open(inputs):
         return
-    writes, within = sorted(_writing(inputs)), within_of(inputs.intent)
+    may, within = _allowed(inputs), within_of(inputs.intent)
+    planned = {c.command_id for c in inputs.intent.planned_commands if "write" in inputs.effects(c)}
+    writes, told_by = planned & may, _listed(tuple(sorted(planned)))
+    lost = {p.node for p in lacking(inputs, found, may - planned)}
+    spare = lost <= {p.node for p in lacking(inputs, found, may)}
+    everything = bool(inputs.intent.scope.targets.files)
     where = clip(region(within), 300)
     text = Suggestion(
         answer=word.TEXT,
         meaning=f"Only what you name in {where}: files, or directories with a slash at the end, one a line.",
         risk_change="lower",
     )
-    whole = Suggestion(
+    anything = Suggestion(
         answer=word.WHOLE_PROJECT,
         meaning=f"Anything in {where}.",
         risk_change="higher" if writes else "same",
@@ -253,31 +280,23 @@ def _ambiguous_scope(inputs: Inputs, phases: tuple[str, ...]) -> Iterator[_Draft
     without = Suggestion(
         answer=word.LEAVE_OUT, meaning="Every command that writes is left out.", risk_change="lower"
     )
-    told = f"{_listed(tuple(writes))} would write." if writes else "No planned command writes."
+    told = f"{told_by} would write." if writes else "No planned command writes."
     yield _Draft(
         "ambiguous_scope", "scope.targets",
         "blocker" if writes else "clarification", "high" if writes else "medium",
-        "The intent names no file, module or area. What is the plan about?",
-        f"scope.targets is empty. {told}",
+        f"The intent names {'the whole project' if everything else 'no file, module or area'}. What is the plan about?",
+        f"scope.targets {'leaves nothing out' if everything else 'is empty'}. {told}",
         (_cited(inputs, "scope", "targets"),),
         Default(strategy="block", reason="Nobody has said what may be changed.")
         if writes
         else Default(
             strategy="use", value=word.WHOLE_PROJECT, reason="Nothing is written, so nothing is at stake."
         ),
-        (text, whole, *((without,) if writes else ()), STOPPING),
+        (text, anything, *((without,) if writes and spare else ()), STOPPING),
         phases,
         "entire_plan",
         within,
     )  # fmt: skip
-
-
-def _writing(inputs: Inputs) -> Iterator[str]:
-    denied = _denied(inputs)
-    for planned in inputs.intent.planned_commands:
-        id_ = planned.command_id
-        if id_ not in denied and "write" in inputs.effects(planned):
-            yield id_
 
 
 def _leave_out(id_: str) -> Suggestion:

@@ -6,6 +6,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Settled
 
 LEAVE_OUT = "leave_out"
@@ -63,6 +66,14 @@ def choices(questions: Iterable[AskedQuestion], settled: Settled) -> Choices:
         no_writes=next((why(q, a) for q, a in scopes if a.answer == LEAVE_OUT), ""),
         scope=next((named(a.text) for _, a in scopes if a.answer == TEXT), ()),
     )
+
+
+def scoped(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
+    """The intent with the files that an answer has named in place of its own."""
+    if not chosen.scope:
+        return intent
+    targets = replace(intent.scope.targets, files=chosen.scope)
+    return replace(intent, scope=replace(intent.scope, targets=targets))
 
 
 def named(text: str) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from steersman.contracts.planning.questions import Settled
 from steersman.judges.planning.risk import assess
 from steersman.judges.planning.unfound import without_ground
 from steersman.judges.text import clip
-from steersman.machines.coordinator.choices import Choices
+from steersman.machines.coordinator.choices import Choices, scoped
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.places import places
+from steersman.machines.coordinator.purpose import lacking, makes
 
 Adjudicate = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
 
@@ -65,13 +66,8 @@ def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicat
 
 def _left(intent: ExecutionIntent, kept: set[str], choices: Choices) -> ExecutionIntent:
     """The intent as its answers have made it: the commands that are proposed, and the files that were named."""
-    targets = intent.scope.targets
-    files = choices.scope or targets.files
-    return replace(
-        intent,
-        planned_commands=tuple(c for c in intent.planned_commands if c.command_id in kept),
-        scope=replace(intent.scope, targets=replace(targets, files=files)),
-    )
+    commands = tuple(c for c in intent.planned_commands if c.command_id in kept)
+    return replace(scoped(intent, choices), planned_commands=commands)
 
 
 def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:
@@ -130,12 +126,14 @@ def _emptied(inputs: Inputs, kept: set[str], choices: Choices) -> Iterator[Probl
             message="No command is left: there is nothing to propose.",
             fix="Plan commands, and cite evidence for them that can be found.",
         )
-    for place in places(inputs):
+    for place in lacking(inputs, places(inputs), kept):
         name = f"{place.workflow.id}/{place.phase.phase}"
-        bare = not any(c.command_id in kept for c in place.commands)
-        if place.phase.needs_command and bare and name not in choices.by_hand:
+        left = (
+            "nothing is left in it that changes anything" if makes(inputs, place) else "nothing is left in it"
+        )
+        if name not in choices.by_hand:
             yield Problem(
                 field=f"selected_workflows.{name}",
-                message=f"The phase {place.phase.phase} of {place.workflow.id} has to show something, and nothing is left in it.",
-                fix="Plan a command for it that evidence speaks for, or do not select the phase.",
+                message=f"The phase {place.phase.phase} of {place.workflow.id} has to show something, and {left}.",
+                fix="Plan a command for it that rules allow and evidence speaks for, or do not select the phase.",
             )

@@ -26,6 +26,7 @@ from steersman.contracts.planning.words import Review, graver
 from steersman.judges.planning.paths import why_outside
 from steersman.judges.planning.risk import assess
 from steersman.judges.text import clip
+from steersman.machines.coordinator.choices import scoped
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import Inputs, within_of
 from steersman.machines.coordinator.nodes import Desk, desk, wanted_reviews
@@ -140,9 +141,9 @@ def _summary(d: Desk, proposed: list[Node], risk: RiskAssessment) -> PlanSummary
 
 
 def _impact(d: Desk, proposed: list[Node], routing: tuple[RoutingAdvice, ...]) -> Impact:
-    targets = d.inputs.intent.scope.targets
+    targets = scoped(d.inputs.intent, d.chosen).scope.targets
     within = within_of(d.inputs.intent)
-    named = tuple(sorted({*targets.files, *(s for s in d.chosen.scope if not why_outside(s, within))}))
+    named = tuple(sorted({name for name in targets.files if not why_outside(name, within)}))
     files, commits = _files(d, proposed, named), _commits(proposed)
     return Impact(
         files=named,

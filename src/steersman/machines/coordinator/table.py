@@ -73,9 +73,11 @@ class S(State):
         "The intent is held against schema, registry and red lines.", do(PRECHECK, work.precheck)
     )
     CONTEXT_BUILT = state("Memory, facts and policy are put together.", do(BUILD_CONTEXT, work.build_context))
-    RULES_EVALUATED = state("Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudicate))
+    RULES_EVALUATED = state(
+        "Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudicate, version=2)
+    )
     GRAPH_DRAFTED = state("Phases, commands and decisions become a graph.", do(DRAFT, work.draft))
-    QUESTIONS_EMITTED = state("What is not known becomes questions.", do(EMIT, work.emit))
+    QUESTIONS_EMITTED = state("What is not known becomes questions.", do(EMIT, work.emit, version=2))
     AWAITING_ANSWERS = state(
         "Paused until answers arrive or time runs out.",
         do(ASK, work.ask_people, when=UNANSWERED),

@@ -19,7 +19,7 @@ from steersman.contracts.planning.words import RISKS
 from steersman.judges.planning.intent import Effective
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator.causes import causes
-from steersman.machines.coordinator.choices import APPROVING, default_word
+from steersman.machines.coordinator.choices import APPROVING, INCLUDE, default_word
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.places import Place, places
 
@@ -85,8 +85,7 @@ def choose(
     settled: Settled | None = None,
 ) -> Chosen:
     """The pack of a round: what is settled is not asked again, and the budget is that of all rounds."""
-    answered = {answer.question_id for answer in settled.answers} if settled else set()
-    still = tuple(q for q in questions if q.question_id not in answered)
+    still = _unsettled(questions, settled)
     may = askable(still, effective, policy)
     left = max(0, effective.budget - consumed)
     asked, rest = may[: min(left, MOST)], may[min(left, MOST) :]
@@ -103,6 +102,15 @@ def choose(
     )
     pack = _pack(asked, defaulted, used, round_, plan_id, intent) if asked else None
     return Chosen(pack, defaulted, over, *flaws, consumed=consumed + len(asked))
+
+
+def _unsettled(questions: tuple[AskedQuestion, ...], settled: Settled | None) -> tuple[AskedQuestion, ...]:
+    """What is open; the scope is open again beside a command that only another scope would put back."""
+    answered = {answer.question_id for answer in settled.answers} if settled else set()
+    still = tuple(q for q in questions if q.question_id not in answered)
+    if not any(s.answer == INCLUDE for q in still for s in q.suggested_answers):
+        return still
+    return tuple(q for q in questions if q.question_id not in answered or q.cause == "ambiguous_scope")
 
 
 def flawed(asked: Iterable[AskedQuestion], effective: Effective, policy: ExecutionPolicy) -> Flaws:

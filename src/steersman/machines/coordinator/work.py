@@ -14,7 +14,8 @@ def build_context(c: Context) -> dict[str, Any]:
 
 
 def adjudicate(c: Context) -> dict[str, Any]:
-    return {**_known(c), "settled": c.settled_ref, "conflicts": c.conflicts_ref}
+    said = {"settled": c.settled_ref, "conflicts": c.conflicts_ref, "uncertainties": c.uncertainties_ref}
+    return {**_known(c), **said}
 
 
 def draft(c: Context) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def draft(c: Context) -> dict[str, Any]:
 
 def emit(c: Context) -> dict[str, Any]:
     asked = {"uncertainties": c.uncertainties_ref, "consumed": c.consumed, "round": c.round + 1}
-    return {**_decided(c), **asked}
+    return {**_decided(c), **asked, "settled": c.settled_ref}
 
 
 def ask_people(c: Context) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator import answers as replies
 from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
 from steersman.machines.coordinator import freeze as freezing
+from steersman.machines.coordinator.choices import choices, scoped
 from steersman.machines.coordinator.faults import Faults, faults
 from steersman.machines.coordinator.inputs import lineage, plan_id
 from steersman.machines.coordinator.remaining import remaining
@@ -140,8 +141,10 @@ def _had(ask: Callable[[], Any]) -> tuple[Any, str, str]:
 
 @_planned("RULES_EVALUATED")
 def adjudicate(t: Table) -> facts.RulesFacts:
-    """Every rule on every planned command, the plan's risk, and advice on models."""
-    decisions = _adjudicated(t, t.intent)
+    """Every rule on every planned command, with the scope that was answered; the plan's risk, and advice on models."""
+    decisions = _adjudicated(
+        t, scoped(t.intent, choices(t.questions or (), t.settled)) if t.settled else t.intent
+    )
     risk = assess(t.intent, t.registry, decisions, t.bundle)
     routing = advise(t.intent, t.registry, t.policy)
     never = forbidden(t.intent, t.registry, t.policy)
