@@ -159,12 +159,12 @@ def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
 
 def form(p: Picture, name: str) -> msgspec.Struct:
     """The tape of a planning run in one of the specification's forms."""
-    from steersman.views.planning import forms
+    from steersman.views.planning.forms import run_tape
+    from steersman.views.planning.log import audit_log
 
-    c = fields(p.snapshot.context)
     if name == "runtape":
-        return forms.run_tape(p.live.machine, p.entries, c, p.text)
-    return forms.audit_log(p.live.machine, p.entries, c, p.text)
+        return run_tape(p.live.machine, p.entries, fields(p.snapshot.context), p.text)
+    return audit_log(p.live.machine, p.entries, p.text)
 
 
 def _json(document: bytes) -> bytes:

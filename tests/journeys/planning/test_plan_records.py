@@ -1,0 +1,90 @@
+"""What is said about a planning run afterwards: its tape, its audit log, its summary and its failure, each as it was."""
+
+import json
+
+import pytest
+from plans import Plans
+
+from steersman.judges.planning.intent import checksum
+
+
+@pytest.fixture
+def plans(chandlery):
+    return Plans(chandlery)
+
+
+def audit(plans, run):
+    """The run's audit log."""
+    return plans.project.call("audit", "tape", run, "--as", "auditlog", "--json").json()["entries"]
+
+
+def failing(plans, cause):
+    """A plan that fails in PRECHECKED for one reason."""
+    value, more = plans.intent(mode="full_auto"), ()
+    match cause:
+        case "checksum_mismatch":
+            value["title"] = "Another title than the sealed one"
+        case "version_drift":
+            value["evidence_refs"] = [r.replace("@1.", "@7.") for r in value["evidence_refs"]]
+            value["audit"]["checksum"] = checksum(value)
+        case "policy_invalid":
+            more = ("--policy", plans.policy(mode="full_auto", question_budget=3))
+    return plans.plan(plans.write(value, seal=cause == "policy_invalid"), *more)
+
+
+@pytest.mark.parametrize("cause", ["checksum_mismatch", "version_drift", "policy_invalid"])
+def test_a_failed_precheck_is_never_called_passed(plans, cause):
+    """§2, §Audit Requirements: whatever PRECHECKED stopped at, the decision on tape says failed and why; it is counted."""
+    done = failing(plans, cause)
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "PRECHECKED")
+    assert done.failure["cause"] == cause
+    tape = done.tape()
+    (decision,) = tape["decisions"]
+    assert (decision["decision_type"], decision["outcome"]) == ("policy_check", "failed")
+    assert done.failure["message"] in decision["rationale"]
+    assert tape["metadata"]["decisions"] == 1
+
+
+def test_a_registry_that_cannot_be_read_is_a_failed_precheck(plans):
+    """§2: the report knows the intent alone; a broken registry fails the precheck as well."""
+    name = plans.write(plans.intent(mode="full_auto"))
+    plans.content("rule", {"id": "rule_story", "when": 7})
+    done = plans.plan(name)
+    (decision,) = done.tape()["decisions"]
+    assert (done.state, decision["outcome"]) == ("BLOCKED", "failed")
+
+
+def test_a_passed_precheck_is_called_passed(plans):
+    """§2: and so is one after which the run goes on; every decision of the run is counted."""
+    tape = plans.plan(plans.write(plans.intent(mode="full_auto"))).tape()
+    assert [d["outcome"] for d in tape["decisions"] if d["decision_type"] == "policy_check"] == ["passed"]
+    assert tape["metadata"]["decisions"] == len(tape["decisions"])
+
+
+def test_each_record_of_questions_lists_its_own(plans):
+    """§Audit Requirements: a round of asking names the pack of that round, not those that came later."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    plans.answered(waits.run, "include")
+    done = plans.answered(waits.run, "leave_out")
+    assert done.state == "DONE"
+    asked = [e["record"]["packs"] for e in audit(plans, waits.run) if e["event_type"] == "question_emitted"]
+    assert [len(packs) for packs in asked] == [1, 1]
+    assert asked[0] != asked[1]
+    kinds = [e["event_type"] for e in audit(plans, waits.run)]
+    assert kinds.count("conflict_detected") == kinds.count("conflict_resolved") == 1
+
+
+def test_log_and_tape_never_contradict_each_other_about_a_guard(plans):
+    """§Audit Requirements: a name that both have has one answer in both."""
+    done = plans.plan(
+        plans.write({**plans.intent(mode="full_auto"), "title": "Not the sealed one"}, seal=False)
+    )
+    lines = [json.loads(e) for e in plans.project.call("audit", "tape", done.run, "--json").out.splitlines()]
+    steps = [e for e in lines if e["kind"] in ("created", "transition")]
+    told = [e["record"] for e in audit(plans, done.run) if e["event_type"] == "state_transition"]
+    for step, record in zip(steps, told, strict=True):
+        for name, held in step.get("guards", {}).items():
+            assert record["guards"].get(name, held) == held
+    assert told[-1]["guards"]["checksum matches"] is False
+    assert told[-1]["guards"]["I1: no execution payload"] is True

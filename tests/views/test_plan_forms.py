@@ -1,0 +1,30 @@
+"""The planner's tape in the specification's forms: guards under names that say what is true."""
+
+import pytest
+
+from steersman.machines.coordinator.table import MACHINE
+from steersman.views.planning.guards import SATISFIED, evaluated, stopping
+
+NAMES = sorted({g.name for n in MACHINE.namings.values() for g, _ in n.pairs})
+
+
+def test_every_guard_that_stops_has_words_for_what_is_so_otherwise():
+    """§Audit Requirements: no guard is left to be guessed at, none is worded that the table does not have."""
+    assert SATISFIED.keys() == stopping(MACHINE)
+    assert len(set(SATISFIED.values())) == len(SATISFIED)
+
+
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_guard_has_its_own_name_with_the_other_sign(name, held):
+    """§Audit Requirements: under the tape's name stands the tape's answer; what stops has another name, and the
+    sentence beside it is the tape's own."""
+    told = evaluated(MACHINE, name, held=held)
+    assert (told.guard_name == name) == (told.passed == held)
+    assert told.reason.startswith("not so: ") == (not held)
+
+
+def test_a_guard_of_another_version_that_is_not_known_keeps_its_sign():
+    """An old tape may name a guard that the table has no more: it is told as it was answered."""
+    told = evaluated(MACHINE, "gone", held=True)
+    assert (told.guard_name, told.passed, told.reason) == ("gone", True, "gone")
