@@ -8,40 +8,38 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import grimp
 import pytest
+from gate import OUTSIDE, found_in
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 PLANNER = ("steersman.machines.coordinator", "steersman.judges.planning")
 
-# Everything from outside that the planner's code may import. None of it starts, writes, connects or loads.
-HARMLESS = {
-    "base64", "binascii", "bisect", "calendar", "collections", "contextlib", "dataclasses", "datetime", "difflib", "enum",
-    "fnmatch", "functools", "hashlib", "heapq", "hmac", "html", "itertools", "json", "math", "msgspec", "operator", "re",
-    "rfc8785", "string", "tomllib", "types", "typing", "unicodedata",
-    "cel_expr_python",  # evaluates expressions in a language without effects
-    "jsonschema_rs",  # could fetch what a schema refers to; judges.problems gives it a retriever that refuses
-    "xml",  # its parser is told to resolve nothing; adapters and judges bound what it is given
-}  # fmt: skip
-# Said by name beside the list above, so that whoever widens that list has to look here.
+# Said by name beside the gate's lists, so that whoever widens those has to look here.
 HARMFUL = {
     "apsw", "asyncio", "code", "concurrent", "ctypes", "cffi", "ftplib", "glob", "http", "importlib", "io", "marshal",
     "multiprocessing", "os", "pathlib", "pickle", "pkgutil", "posix", "psutil", "pty", "runpy", "shelve", "shutil",
     "signal", "smtplib", "socket", "socketserver", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "urllib",
     "webbrowser", "yaml", "zipfile", "zipimport", "builtins", "gc", "inspect", "mmap", "select", "selectors", "secrets",
-    "random", "time", "click", "rich", "cryptography",
+    "random", "time", "click", "rich", "cryptography", "operator", "dataclasses", "codecs", "logging", "traceback",
 }  # fmt: skip
-FORBIDDEN_NAMES = {
-    "open", "exec", "eval", "compile", "__import__", "__builtins__", "__loader__", "__spec__", "breakpoint", "input",
-    "print", "globals",
-}  # fmt: skip
-FORBIDDEN_ATTRIBUTES = {
-    "__subclasses__", "__globals__", "__builtins__", "__code__", "__loader__", "__mro__", "__bases__", "__import__",
-    "__reduce__", "system", "popen", "spawn", "fork", "execv", "execve", "write_text", "write_bytes", "read_text",
-    "unlink", "connect", "urlopen", "load_module", "exec_module", "import_module",
+# What general rooms need that the planner's own packages do not: each by module, and never in those packages.
+EXCUSED = {
+    "steersman.contracts.replies": {"attribute __name__"},
+    "steersman.errors": {"attribute __init__", "attribute run"},  # the run that an error is about
+    "steersman.judges.patterns": {"built-in vars", "getattr of a computed name"},  # of its own compiled pattern
+    "steersman.kernel.canonical": {"attribute __name__"},
+    "steersman.kernel.complaints": {"attribute __struct_config__", "attribute __struct_fields__"},
+    "steersman.kernel.definition": {"built-in vars"},  # the states and events of a class body
+    "steersman.kernel.machine": {"getattr of a computed name"},  # the limit that a cap names
+    "steersman.kernel.ops": {  # a fold's ops name fields of a context
+        "attribute __class__", "attribute __copy__", "attribute __name__", "attribute __struct_config__", "attribute copy",
+        "built-in setattr", "getattr of a computed name",
+    },
 }  # fmt: skip
 
 
@@ -80,10 +78,10 @@ def test_nothing_is_imported_that_could_act(graph, reached):
     outside = {module for module in reached if not module.startswith("steersman")}
     chains = {
         module: sorted(m for m in graph.find_modules_that_directly_import(module) if m in reached)
-        for module in outside - HARMLESS
+        for module in outside - {name.partition(".")[0] for name in OUTSIDE}
     }
     assert chains == {}
-    assert set() == HARMLESS & HARMFUL
+    assert set() == {name.partition(".")[0] for name in OUTSIDE} & HARMFUL
 
 
 def test_nothing_of_ours_is_imported_that_reaches_the_world(reached):
@@ -93,85 +91,226 @@ def test_nothing_of_ours_is_imported_that_reaches_the_world(reached):
     assert not [m for m in ours(reached) if m.startswith("steersman.machines.") and not m.startswith(PLANNER)]
 
 
-def told(tree):
-    """Every forbidden word of a module, with its line."""
-    for node in ast.walk(tree):
+def inside(module, name):
+    """Whether a module of ours has a name that is not one from outside; without a name, whether there is the module."""
+    if not module.startswith("steersman") or not file_of(module).is_file():
+        return False
+    return not name or name in own_names(module)
+
+
+@cache
+def own_names(module):
+    """What a module defines, and what it has from other modules of ours, which are looked at themselves."""
+    found, foreign = set(), set()
+    for node in ast.walk(ast.parse(file_of(module).read_text(encoding="utf-8"))):
         match node:
-            case ast.Name(id=name) if name in FORBIDDEN_NAMES:
-                yield name, node.lineno
-            case ast.Attribute(attr=name) if name in FORBIDDEN_ATTRIBUTES:
-                yield name, node.lineno
-            case ast.Import(names=names):
-                yield from ((n.name, node.lineno) for n in names if n.name.partition(".")[0] in HARMFUL)
-            case ast.ImportFrom(module=str(name)) if name.partition(".")[0] in HARMFUL:
-                yield name, node.lineno
-            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]) if (
-                name in FORBIDDEN_ATTRIBUTES
-            ):
-                yield f"getattr of {name}", node.lineno
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.ImportFrom(module=str(source), names=names) if source.startswith("steersman"):
+                found |= {each.asname or each.name for each in names}
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                foreign |= {(each.asname or each.name).partition(".")[0] for each in names}
+    return frozenset(found - foreign)
 
 
 def test_nothing_is_named_that_could_act(reached):
-    """Gate D: no open, exec, eval, compile or __import__, and no way around them, in any module of ours within reach."""
+    """Gate D: every name in every module of ours within reach is on a list of what computes, or it is excused by name;
+    nothing in the planner's own packages is excused."""
     found = {
-        f"{module}:{line}": word
+        module: {word for word, _ in found_in(file_of(module).read_text(encoding="utf-8"), inside)}
         for module in ours(reached)
-        for word, line in told(ast.parse(file_of(module).read_text(encoding="utf-8")))
     }
-    assert found == {}
+    assert {module: words for module, words in found.items() if words} == EXCUSED
+    assert not [module for module in EXCUSED if module.startswith(PLANNER)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "open('x', 'w')", "exec('1')", "eval('1')", "compile('1', '', 'eval')", "__import__('os')", "import subprocess",
-        "from os import system", "import os.path", "x.system('ls')", "().__class__.__subclasses__()",
-        "f.__globals__['os']", "getattr(x, 'system')", "p.write_text('x')", "__builtins__['open']",
-        "def f():\n    import socket", "from pathlib import Path",
-    ],
-)  # fmt: skip
+PLAIN = [
+    "open('x', 'w')", "exec('1')", "eval('1')", "compile('1', '', 'eval')", "__import__('os')", "import subprocess",
+    "from os import system", "import os.path", "x.system('ls')", "().__class__.__subclasses__()",
+    "f.__globals__['os']", "getattr(x, 'system')", "p.write_text('x')", "__builtins__['open']",
+    "def f():\n    import socket", "from pathlib import Path", "print('x')", "input()", "globals()", "locals()", "vars()",
+    "breakpoint()", "exit()", "help()", "setattr(x, 'y', 1)", "delattr(x, 'y')", "dir(x)", "memoryview(b'')",
+]  # fmt: skip
+SLY = {
+    "a module of a module": "import json\njson.codecs.open('x', 'w').write('y')",
+    "the modules of a module": "import dataclasses\ndataclasses.sys.modules['subprocess'].run(['touch', 'x'])",
+    "a module out of a module": "from json import codecs",
+    "a module under another name": "import json as harmless\nharmless.codecs",
+    "a module put aside": "import json\nj = json\nj.decoder",
+    "a module in a list": "import re\n[re][0].sys",
+    "a module given away": "import re\nf(re)",
+    "a module returned": "import re\ndef f():\n    return re",
+    "a module as a default": "import re\ndef f(r=re):\n    return r.x",
+    "a module by walrus": "import re\n(r := re).x",
+    "a module of ours handed on": "from steersman.machines.coordinator import goals\ngoals.re.sys",
+    "what ours has from outside": "from steersman.machines.coordinator.goals import re",
+    "a submodule as a value": "import msgspec\nj = msgspec.json",
+    "a module's other attribute": "import msgspec\nmsgspec.inspect",
+    "a struct made of text": "import msgspec\nmsgspec.defstruct('X', [('a', '__import__(\"os\")')])",
+    "a module's private attribute": "import re\nre._compiler",
+    "a parser that opens": "import xml.etree.ElementTree",
+    "a hash of a file": "import hashlib\nhashlib.file_digest(f, 'sha256')",
+    "a class made by exec": "from collections import namedtuple",
+    "everything at once": "from re import *",
+    "from nowhere": "from . import table",
+    "a loader": "import importlib",
+    "getattr by a computed name": "getattr(x, 'o' + 'pen')('x')",
+    "getattr by a name in a variable": "n = 'codecs'\ngetattr(x, n)",
+    "getattr put aside": "g = getattr\ng(x, 'codecs')",
+    "getattr mapped": "map(getattr, [x], ['codecs'])",
+    "getattr of a module": "import re\ngetattr(re, 'sys')",
+    "getattr of a dunder": "getattr(x, '__class__')",
+    "an attribute by a pattern": "import re\nmatch re:\n    case object(sys=s):\n        s",
+    "a class by a pattern": "match x:\n    case object(__class__=c):\n        c",
+    "through a function": "f.__globals__",
+    "through a built-in": "len.__self__",
+    "through a bound method": "x.f.__func__.__globals__",
+    "through a wrapper": "f.__wrapped__",
+    "through a closure": "f.__closure__[0].cell_contents",
+    "through a class": "type(x).__mro__[1]",
+    "through a class's own method": "type(x).mro()[1].__subclasses__()",
+    "through its dictionary": "x.__dict__['y']",
+    "through an error": "try:\n    pass\nexcept ValueError as e:\n    e.__traceback__.tb_frame.f_globals",
+    "through a traceback kept": "t.tb_frame",
+    "through a generator": "g.gi_frame.f_builtins",
+    "through a coroutine": "c.cr_frame",
+    "through reduction": "x.__reduce_ex__(2)",
+    "through an attribute's own reader": "object.__getattribute__(x, 'y')",
+    "its own loader": "__loader__.load_module('os')",
+    "its own specification": "__spec__.loader",
+    "its own file": "__file__",
+    "an attribute called like a module": "x.os.system('ls')",
+    "an attribute that runs": "x.run(['ls'])",
+    "an attribute that writes": "x.write('y')",
+    "an attribute that starts": "x.Popen(['ls'])",
+    "the table of modules": "x.sys.modules['os']",
+    "a type with a body": "type('X', (), {'f': f})",
+    "an operator that looks up": "from operator import attrgetter",
+    "a method by its name": "import operator\noperator.methodcaller('open')",
+    "code in an annotation": 'class X:\n    a: \'__import__("os").system("ls")\'',
+    "code in a parameter's annotation": "def f(a: 'open(1)'): pass",
+    "code in a return annotation": "def f() -> 'eval(1)': pass",
+    "code in a nested annotation": "class X:\n    a: tuple['f()', ...]",
+    "code in an alias": "T = list['f()']",
+    "code in a bound": "from typing import TypeVar\nT = TypeVar('T', bound='exec(1)')",
+    "code in a tuple's fields": "from typing import NamedTuple\nT = NamedTuple('T', [('a', 'exec(1)')])",
+    "hints evaluated": "from typing import get_type_hints",
+    "annotations set": "class X:\n    __annotations__ = {'a': 'exec(1)'}",
+    "a schema that fetches": "import jsonschema_rs\njsonschema_rs.validator_for({'$ref': 'http://x'})",
+    "an f-string": "f'{x.__class__}'",
+    "a lambda's default": "lambda f=open: f",
+    "a decorator": "@x.os.system\ndef f(): pass",
+    "inside a class body": "class X:\n    import os",
+    "inside a condition": "if False:\n    import os",
+    "leaving by an error": "raise SystemExit",
+}
+
+
+@pytest.mark.parametrize("line", PLAIN)
 def test_the_gate_can_fail(line):
     """Each of these would be found."""
-    assert list(told(ast.parse(line)))
+    assert found_in(line, inside)
+
+
+@pytest.mark.parametrize("line", SLY.values(), ids=SLY.keys())
+def test_no_way_around_the_gate_is_known(line):
+    """Gate D: each of these reaches the world without naming it at first sight, and would be found."""
+    assert found_in(line, inside)
+
+
+def test_the_gate_lets_honest_code_pass():
+    """What computes is not found: the lists are no wall."""
+    honest = """
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from steersman.machines.coordinator import goals
+from steersman.judges.text import clip
+
+_WORD = re.compile("[a-z]+")
+
+class Pair(NamedTuple):
+    name: str
+    later: "Pair | None" = None
+
+def words(text: str, known: "Mapping[str, int]") -> list[str]:
+    match Pair(text):
+        case Pair(name=name):
+            raw = msgspec.json.decode(name.encode())
+    return sorted({clip(m[0], 9) for m in _WORD.finditer(text)} | set(goals.files(text)) | {getattr(raw, "name", "")})
+"""
+    assert found_in(honest, inside) == []
 
 
 TRIED = """
 import sys
 sys.path[:0] = [{tests!r}]
-from specimens import KEY, asked_of, decision, files, inputs, intent, outputs, signed
+from specimens import KEY, asked_of, decision, files, inputs, intent, outputs, plain, registry, rule, signed
+from steersman.judges.planning.precheck import precheck
+from steersman.judges.planning.rulebook import compile_rules
+from steersman.judges.planning.rules import adjudicate
 from steersman.machines.coordinator.answers import problems
 from steersman.machines.coordinator.bounds import bounds
+from steersman.machines.coordinator.failure import About, precheck_failure
 from steersman.machines.coordinator.graph import draft
 from steersman.machines.coordinator.uncertainties import choose
 
 def plan(title):
     i = inputs(intent(title=title), ruled=(decision("edit_files", "require_review", "warn"),))
+    report = precheck(plain(i.intent), {{}}, registry())
+    precheck_failure(About(i.intent.id), report)
+    adjudicate(i.intent, i.registry, i.bundle, compile_rules((rule("rule_story"),)), i.effective)
     chosen = choose(asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent)
     problems(chosen.pack, {{"answers": 1}})
     draft(i)
     return bounds(signed(files(outputs(i))), KEY).plan_id
 
-plan("A title to warm up with")
 heard = []
 def hook(event, args):
     if not event.startswith(("object.__getattr__", "sys._getframe", "code.__new__", "gc.")):
-        heard.append(event)
+        writes = event == "open" and (args[2] & 3 or str(args[1] or "r")[0] in "wax" or "+" in str(args[1]))
+        heard.append("open to write" if writes else event)
 sys.addaudithook(hook)
+{first}
+plan("A title to warm up with")
+warm, heard = sorted({{*heard}} - {LOADS!r}), []
 found = plan("A title for the gate")
 {also}
 told = list(heard)
-print(found, told)
+print(found, warm, told)
 """
+LOADS = {  # a late import
+    "import", "open", "exec", "marshal.loads", "compile", "os.listdir", "os.scandir", "object.__setattr__",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("also", "expected"), [("", "[]"), ("open('/dev/null')", "['open']")])
-def test_planning_touches_nothing(also, expected):
-    """From draft to frozen files and bounds, the interpreter reports no open, process, socket or import; it would."""
-    script = TRIED.format(tests=str(ROOT / "tests" / "machines" / "coordinator"), also=also)
+@pytest.mark.parametrize(
+    ("first", "also", "expected"),
+    [
+        ("", "", "[] []"),
+        ("", "open('/dev/null')", "[] ['open']"),
+        ("open('/dev/null', 'w')", "", "['open to write'] []"),
+        ("import subprocess; subprocess.run(['true'])", "", "'subprocess.Popen'] []"),
+        ("import socket; socket.socket()", "", "['socket.__new__'] []"),
+    ],
+)
+def test_planning_touches_nothing(first, also, expected):
+    """From precheck to frozen files and bounds, the interpreter reports no open, process, socket or import, and the
+    first time, when libraries are still loaded, none that writes or starts; it would."""
+    tests = str(ROOT / "tests" / "machines" / "coordinator")
+    script = TRIED.format(tests=tests, first=first, also=also, LOADS=LOADS)
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=dict(os.environ)
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert done.returncode == 0, done.stderr
     name, _, events = done.stdout.strip().partition(" ")
     assert name.startswith("plan_")
-    assert events == expected
+    assert events.endswith(expected)
+    assert events == expected or first

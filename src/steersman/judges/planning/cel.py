@@ -62,14 +62,14 @@ def compiled(source: str) -> Program | tuple[Fault, ...]:
     """The expression, or everything that is wrong with it."""
     if len(source) > LONGEST:
         return (Fault(f"longer than {LONGEST} characters", "split it into several rules"),)
-    library, env = _environment()
+    truth, env = _environment()
     faults = [*_unbounded(source), *_unmatchable(source)]
     try:
         expression = env.compile(source)
     except Exception as error:
         return (*faults, *_complaints(str(error)))
     said = expression.return_type()
-    if said != library.Type.BOOL:
+    if said != truth:
         faults.append(
             Fault(f"says {said.name().lower()}, not yes or no", "compare it with something, or ask `in`")
         )
@@ -88,6 +88,7 @@ def words(source: str) -> frozenset[str]:
 
 @cache
 def _environment() -> tuple[Any, Any]:
+    """The type of what is true or not, and what compiles expressions."""
     try:
         # It brings no types of its own.
         from cel_expr_python import cel  # type: ignore[import-untyped]
@@ -102,7 +103,7 @@ def _environment() -> tuple[Any, Any]:
         "list(string)": texts,
         "map(string, list(string))": cel.Type.Map(text, texts),
     }
-    return cel, cel.NewEnv(variables={v.name: types[v.shape] for v in VARIABLES})
+    return cel.Type.BOOL, cel.NewEnv(variables={v.name: types[v.shape] for v in VARIABLES})
 
 
 def _tokens(source: str) -> Iterator[tuple[str, str]]:

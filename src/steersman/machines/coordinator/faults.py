@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.graph import MOST_NODES, Edge, ExecutionGraph, Node
 from steersman.judges.planning.ways import Ways
@@ -203,8 +205,9 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 
 def _incomplete(graph: ExecutionGraph) -> Iterator[Problem]:
     for node in graph.nodes:
+        has = asdict(node)
         for name in REQUIRED[node.node_type]:
-            if not getattr(node, name):
+            if not has[name]:
                 yield Problem(
                     field="planned_commands" if node.command_ref else "selected_workflows",
                     message=f"{_named(node)} is a {node.node_type} without {name}.",

@@ -34,13 +34,11 @@ from steersman.judges.planning.facts.finding import Find, Reader, folder_of
 from steersman.judges.planning.facts.languages import language_of
 from steersman.judges.planning.facts.secret_files import is_secret
 
-READERS: tuple[Reader, ...] = tuple(
-    reader
-    for module in (
-        python, javascript, go, rust, jvm, dotnet, ruby, php, c_cpp, elixir, swift, dart, haskell, tasks, own_checks,
-        ci, ownership, containers, infrastructure, databases, documentation, licence, locks,
-    )
-    for reader in module.READERS
+READERS: tuple[Reader, ...] = (
+    *python.READERS, *javascript.READERS, *go.READERS, *rust.READERS, *jvm.READERS, *dotnet.READERS, *ruby.READERS,
+    *php.READERS, *c_cpp.READERS, *elixir.READERS, *swift.READERS, *dart.READERS, *haskell.READERS, *tasks.READERS,
+    *own_checks.READERS, *ci.READERS, *ownership.READERS, *containers.READERS, *infrastructure.READERS,
+    *databases.READERS, *documentation.READERS, *licence.READERS, *locks.READERS,
 )  # fmt: skip
 # What others have written, what a tool has made, and made-up projects that tests are about.
 _FOLDERS = (

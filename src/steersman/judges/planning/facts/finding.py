@@ -101,7 +101,8 @@ def folder_of(path: str) -> str:
 
 def at_top(*folders: str) -> Callable[[str], bool]:
     """Exactly in one of these folders of the project."""
-    return frozenset(folders or (TOP,)).__contains__
+    kept = frozenset(folders or (TOP,))
+    return lambda folder: folder in kept
 
 
 def below(*names: str) -> Callable[[str], bool]:
