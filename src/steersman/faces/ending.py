@@ -109,7 +109,7 @@ def _plan(seen: Picture) -> dict[str, Any]:
 
     return {
         "plan": plan_folder(seen) or None,
-        "summary": msgspec.to_builtins(summary_of(seen.snapshot, seen.text)),
+        "summary": msgspec.to_builtins(summary_of(seen.snapshot, seen.text, seen.entries)),
         "failure": msgspec.to_builtins(failure_of(seen.snapshot, seen.text)),
     }
 
@@ -125,7 +125,7 @@ def plan_folder(seen: Picture) -> str:
 def _tell_plan(deck: Deck, seen: Picture) -> None:
     from steersman.views.planning.outcome import outcome_lines
 
-    for line in outcome_lines(seen.snapshot, seen.text):
+    for line in outcome_lines(seen.snapshot, seen.text, seen.entries):
         deck.say(f"  {line}")
     folder = plan_folder(seen)
     if folder:

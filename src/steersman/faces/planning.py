@@ -178,9 +178,10 @@ def explanation(deck: Deck, what: str) -> tuple[list[str], Any, int]:
     seen = picture(deck.sight.world, run)
     if seen.live.machine.name != "coordinator":
         raise UserError(f"run {run} is no plan: see `{deck.me} show {run}`")
-    code = {"DONE": DONE, "BLOCKED": ENDED, "ABORTED": ENDED}.get(seen.snapshot.state, WAITING)
+    ends = {"DONE": DONE, "BLOCKED": ENDED, "ABORTED": ENDED}
+    code = ENDED if seen.snapshot.ended else ends.get(seen.snapshot.state, WAITING)
     found = failure_of(seen.snapshot, seen.text) or review_of(seen.snapshot, seen.text)
-    told = plan_lines(seen.snapshot, seen.text) or outcome_lines(seen.snapshot, seen.text)
+    told = plan_lines(seen.snapshot, seen.text) or outcome_lines(seen.snapshot, seen.text, seen.entries)
     return (
         told or [f"run {run} is in {seen.snapshot.state}: see `{deck.me} why {run}`"],
         msgspec.to_builtins(found),

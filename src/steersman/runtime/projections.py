@@ -150,7 +150,7 @@ def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
 
     yield "coordinator_run_tape.json", lambda: _json(msgspec.json.encode(form(p, "runtape")))
     yield "audit_log.json", lambda: _json(msgspec.json.encode(form(p, "auditlog")))
-    failed, told = failure_of(p.snapshot, p.text), summary_of(p.snapshot, p.text)
+    failed, told = failure_of(p.snapshot, p.text), summary_of(p.snapshot, p.text, p.entries)
     if failed is not None:
         yield "failure_pack.json", lambda: _json(msgspec.json.encode(failed))
     if told is not None:

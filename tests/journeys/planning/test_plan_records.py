@@ -88,3 +88,56 @@ def test_log_and_tape_never_contradict_each_other_about_a_guard(plans):
             assert record["guards"].get(name, held) == held
     assert told[-1]["guards"]["checksum matches"] is False
     assert told[-1]["guards"]["I1: no execution payload"] is True
+
+
+# ── risk ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("stated", "told"),
+    [("critical", "critical"), ("medium", "medium"), ("dire", "unknown"), (None, "unknown")],
+)
+def test_a_risk_that_nobody_has_assessed_is_never_called_low(plans, stated, told):
+    """§12, §Red Line #3: a run that is blocked before its risk is worked out tells the risk that is stated, else that it
+    is unknown."""
+    value = plans.intent()
+    value["risk"]["overall"] = stated
+    for command in value["planned_commands"]:
+        command["risk_level"] = "low"
+    value["planned_commands"] = [c for c in value["planned_commands"] if c["command_id"] == "cmd_read_code"]
+    if stated is None:
+        del value["risk"]["overall"]
+    done = plans.plan(plans.write(value, seal=False), "--policy", "full_auto")
+    assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "PRECHECKED")
+    assert (done.failure["risk"], done.summary["overall_risk"]) == (told, told)
+
+
+# ── canceled ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_canceled_plan_says_so_everywhere(plans):
+    """§Audit Requirements: a run that a person stops while it waits is closed on both forms and in its summary, by whom
+    and when; nothing says that it waits, or names a gate of an earlier round."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    plans.answered(waits.run, "include")
+    assert plans.project.call("abort", waits.run, "--reason", "wrong goal").code == 0
+    said = plans.project.call("plan", "explain", waits.run)
+    assert (said.code, said.out.strip()) == (
+        1,
+        "canceled by ann in AWAITING_ANSWERS: wrong goal; there is no plan",
+    )
+    late = plans.project.call("plan", "answer", waits.run, "--template")
+    assert late.code == 4
+    assert f"run {waits.run} was canceled by ann" in late.err
+    tape = waits.tape()
+    assert tape["final_state"] == "canceled"
+    assert tape["completed_at"] >= tape["states"][-1]["timestamp"]
+    last = audit(plans, waits.run)[-1]
+    assert (last["event_type"], last["operator"], last["critical"]) == ("run_failed", "person:ann", False)
+    assert last["record"] == {"final_state": "canceled", "message": "wrong goal"}
+    folder = plans.project.repo / ".steersman" / "runs" / waits.run
+    summary = json.loads((folder / "run_summary.json").read_text())
+    assert (summary["final_state"], summary["questions_asked"]) == ("canceled", 1)
+    assert "ann" in summary["failure"]
+    assert not (folder / "failure_pack.json").exists()

@@ -10,7 +10,7 @@ from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS
 from steersman.judges.planning.intent import checksum, checksum_matches, sealed_bytes
 from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles
-from steersman.judges.planning.red_lines import stated_risk, stricter_mode
+from steersman.judges.planning.red_lines import claimed_risk, stated_risk, stricter_mode
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.seal import sealed as seal
 from steersman.judges.planning.sense import remarks
@@ -212,6 +212,20 @@ def test_i3_counts_commands():
     stated = put(_full_auto(), "planned_commands.0.risk_level", "high")
     assert broken(check(sealed(stated))) == ["I3"]
     assert stated_risk({}, REGISTRY) == "low"
+
+
+@pytest.mark.parametrize(
+    ("risk", "told"),
+    [
+        ({"overall": "low"}, "low"),
+        ({"overall": "high"}, "high"),
+        ({"overall": 3}, "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_a_risk_that_is_not_stated_is_told_as_unknown(risk, told):
+    """§Red Line #3: for telling, what nobody states is not low."""
+    assert claimed_risk({"risk": risk}, REGISTRY) == told
 
 
 def test_i4_evidence():

@@ -8,6 +8,7 @@ from steersman.contracts.planning.decisions import Problem, RiskAssessment
 from steersman.contracts.planning.graph import Estimate, GraphLineage
 from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.words import (
+    Assessed,
     Count,
     Digest,
     Document,
@@ -18,7 +19,6 @@ from steersman.contracts.planning.words import (
     Phase,
     Ref,
     Review,
-    Risk,
 )
 
 
@@ -124,7 +124,7 @@ class FailurePack(Document, frozen=True, kw_only=True):
     evidence_refs: tuple[Ref, ...]
     recovery_suggestions: Annotated[tuple[Recovery, ...], Meta(min_length=1)]
     retriable: bool  # by changing what is named; never for a red line without a person
-    risk: Risk
+    risk: Assessed  # as far as it was assessed, else as the intent and the registry state it
 
 
 class Frozen(Document, frozen=True, kw_only=True):
@@ -152,11 +152,11 @@ class CoordinatorRunSummary(Document, frozen=True, kw_only=True):
     run_id: Annotated[str, Meta(max_length=40)]
     plan_id: Annotated[str, Meta(max_length=40)]
     intent_id: Annotated[str, Meta(max_length=80)]
-    final_state: Literal["DONE", "BLOCKED", "ABORTED"]
+    final_state: Literal["DONE", "BLOCKED", "ABORTED", "canceled"]
     nodes: Count
     actions: Count
     excluded: Count
     questions_asked: Count
     questions_defaulted: Count
-    overall_risk: Risk
+    overall_risk: Assessed
     failure: Annotated[str, Meta(max_length=2000)] = ""

@@ -12,6 +12,9 @@ from msgspec import Meta
 
 Effect = Literal["read", "write", "network", "deploy", "security", "data"]
 Risk = Literal["low", "medium", "high", "critical"]
+Assessed = Literal[
+    "low", "medium", "high", "critical", "unknown"
+]  # of a run that may have ended before it was
 Mode = Literal["interactive", "semi_auto", "full_auto"]
 Asking = Literal["conceptual_only", "blockers_only", "never"]
 Phase = Literal[

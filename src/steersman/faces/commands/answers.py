@@ -112,15 +112,18 @@ class _LateError(UserError):
 
 
 def _last_word(deck: Deck, run: str, wanted: str) -> str | None:
-    waits = next(
-        (g for g in deck.bridge.world.journal.gates(run) if g.answer and wanted in (run, g.id)), None
-    )
+    """Why there is nothing to answer: somebody was first, or has canceled the run that asked."""
+    answered = [g for g in deck.bridge.world.journal.gates(run) if g.answer]
+    waits = next((g for g in answered if wanted in (run, g.id)), None)
     if waits is not None:
         return f"gate {waits.id} was answered already: {waits.person} has answered {waits.answer}"
     from steersman.kernel.tape import read
     from steersman.views.status import person
 
     entries = [read(body) for _, body, _ in deck.bridge.world.journal.rows(run)]
+    end = next((e for e in entries if e.ended), None)
+    if end is not None and wanted == run:
+        return f"run {run} was {end.ended} by {person(end.actor)} (entry {end.seq})"
     asked = {i.id for e in entries for i in e.planned if i.kind == "gate" and wanted in (run, i.id)}
     for e in reversed(entries):
         if e.cause in asked:

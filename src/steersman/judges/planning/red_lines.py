@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from steersman.contracts.planning.decisions import Problem, RedLine, RedLineCheck
-from steersman.contracts.planning.words import MODES, RISKS, Kind, Mode, Risk, graver
+from steersman.contracts.planning.words import MODES, RISKS, Assessed, Kind, Mode, Risk, graver
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, text, texts
 from steersman.judges.planning.registry import Registry
@@ -57,6 +57,12 @@ def stated_risk(raw: Any, registry: Registry) -> Risk:
     return graver(
         *(r for r in RISKS if r in said), *(c.spec.risk_level for c in known_commands(raw, registry))
     )
+
+
+def claimed_risk(raw: Any, registry: Registry) -> Assessed:
+    """The same for telling: what nobody states is unknown, never low."""
+    risk = stated_risk(raw, registry)
+    return risk if risk != "low" or text(raw, "risk", "overall") == "low" else "unknown"
 
 
 def _execution(raw: Any) -> Iterator[Told]:

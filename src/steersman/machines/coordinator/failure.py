@@ -10,7 +10,7 @@ from typing import NamedTuple
 from steersman.contracts.planning.decisions import PrecheckReport, Problem, RoutingAdvice, RuleDecision
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
 from steersman.contracts.planning.review import Budget, FailurePack, Recovery
-from steersman.contracts.planning.words import Risk
+from steersman.contracts.planning.words import Assessed
 from steersman.judges.planning.precheck import unfit
 from steersman.judges.text import clip
 from steersman.machines.coordinator.faults import Faults
@@ -29,7 +29,7 @@ class About(NamedTuple):
 
     intent_id: str
     plan_id: str = ""
-    risk: Risk = "low"
+    risk: Assessed = "unknown"  # what was never assessed is never called low
 
 
 def precheck_failure(

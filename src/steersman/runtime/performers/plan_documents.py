@@ -19,6 +19,7 @@ from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, 
 from steersman.contracts.planning.review import FailurePack
 from steersman.errors import UserError
 from steersman.judges.planning.intent import Effective, effective
+from steersman.judges.planning.red_lines import claimed_risk
 from steersman.judges.planning.registry import Registry
 from steersman.kernel.canonical import canonical, digest
 from steersman.machines.coordinator import failure, uncertainties
@@ -68,8 +69,13 @@ class Table:
     def about(self) -> failure.About:
         """The run that a failure is about, as far as it is known."""
         risk = self.read("risk", RiskAssessment)
-        told = risk.overall_risk if risk is not None else "low"
-        return failure.About(self.call.given("intent_id", ""), self.call.given("plan", ""), told)
+        about = self.stated(self.call.given("intent_id", ""), self.registry)
+        plan = self.call.given("plan", "")
+        return about._replace(plan_id=plan, risk=about.risk if risk is None else risk.overall_risk)
+
+    def stated(self, intent_id: str, registry: Registry) -> failure.About:
+        """The same before anything was assessed: of its risk is told what intent and registry state."""
+        return failure.About(intent_id, risk=claimed_risk(self.raw, registry))
 
     @cached_property
     def raw(self) -> Any:

@@ -83,7 +83,7 @@ def precheck(t: Table) -> facts.PrecheckFacts:
     found = counted(report, t.raw, t.policy_raw)
     begun = t.call.given("mode", "")
     other = f"it was begun as {begun}, intent and policy ask for {found.mode}" if found.mode != begun else ""
-    about = failure.About(report.intent_id)
+    about = t.stated(report.intent_id, loaded.registry)
     ref, digest = t.keep(report)
     return msgspec.structs.replace(
         found,
@@ -116,7 +116,7 @@ def context(t: Table) -> facts.ContextFacts:
         no_facts = "the scan has found nothing it knows: see `steersman facts`"
     if memory is None or found is None or policy is None or no_facts or seen.memories < seen.threshold:
         pack = failure.context_failure(
-            failure.About(t.intent.id, "", t.intent.risk.overall),
+            t.stated(t.intent.id, t.registry),
             memory=no_memory,
             damaged=damaged,
             memories=seen.memories,

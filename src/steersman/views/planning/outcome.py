@@ -3,20 +3,25 @@
 **Invariant:** a function of what the run's tape names; a failure is shown of a run that has failed, and of no other.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from steersman.contracts.planning.graph import ExecutionGraph
-from steersman.contracts.planning.questions import AskedQuestion, Settled
+from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, Settled
 from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, ReviewPack
+from steersman.judges.text import clip, one_line
 from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.tape import Entry
 from steersman.views.planning.markdown import plan_markdown
+from steersman.views.status import person
 
 Text = Callable[[str], str]
 FAILED = ("BLOCKED", "ABORTED")
 LISTED = 12
+_End = Literal["DONE", "BLOCKED", "ABORTED", "canceled"]
+_END: dict[str, _End] = {end: end for end in get_args(_End)}
 
 
 def failure_of(s: Snapshot, text: Text) -> FailurePack | None:
@@ -36,26 +41,36 @@ def _read(text: str, shape: Any) -> Any:
         return None
 
 
-def summary_of(s: Snapshot, text: Text) -> CoordinatorRunSummary | None:
+def canceled(s: Snapshot, entries: Iterable[Entry]) -> str:
+    """Who has canceled a run where it was, and why, in one sentence; nothing of any other run."""
+    for e in entries if s.ended else ():
+        if e.ended:
+            why = f": {one_line(e.why)}" if e.why else ""
+            return clip(f"canceled by {person(e.actor)} in {s.state}{why}", 2000)
+    return ""
+
+
+def summary_of(s: Snapshot, text: Text, entries: Iterable[Entry] = ()) -> CoordinatorRunSummary | None:
     """A run that is over in one look; None while it goes on."""
-    ends: dict[str, Literal["DONE", "BLOCKED", "ABORTED"]] = {e: e for e in ("DONE", "BLOCKED", "ABORTED")}
-    if s.state not in ends:
+    end = _END.get(s.ended or s.state)
+    if end is None:
         return None
     c, pack, failed = fields(s.context), review_of(s, text), failure_of(s, text)
     settled = _read(text(c.get("settled_ref", "")), dict[str, Any]) or {}
+    packs = filter(None, (_read(text(ref), QuestionPack) for ref in c.get("packs", ())))
     defaulted = [a for a in settled.get("answers", ()) if a.get("provided_by") != "human"]
     return CoordinatorRunSummary(
         run_id=s.run,
         plan_id=c.get("plan_id", ""),
         intent_id=c.get("intent_id", ""),
-        final_state=ends[s.state],
+        final_state=end,
         nodes=c.get("nodes", 0),
         actions=len(pack.actions) if pack is not None else 0,
         excluded=len(pack.excluded) if pack is not None else 0,
-        questions_asked=len(settled.get("asked", ())),
+        questions_asked=len({q.question_id for pack in packs for q in pack.questions}),
         questions_defaulted=len(defaulted),
-        overall_risk=c.get("overall_risk") or "low",
-        failure=failed.message if failed is not None else "",
+        overall_risk=c.get("overall_risk") or (failed.risk if failed is not None else "unknown"),
+        failure=failed.message if failed is not None else canceled(s, entries),
     )
 
 
@@ -70,13 +85,14 @@ def plan_lines(s: Snapshot, text: Text) -> list[str]:
     return plan_markdown(graph, pack, asked, settled).splitlines()
 
 
-def outcome_lines(s: Snapshot, text: Text) -> list[str]:
-    """The outcome in words."""
+def outcome_lines(s: Snapshot, text: Text, entries: Iterable[Entry] = ()) -> list[str]:
+    """The outcome in words; nothing while there is none."""
     pack, failed = review_of(s, text), failure_of(s, text)
     if pack is not None:
         return [*_planned(pack), *_left_out(pack)]
     if failed is None:
-        return []
+        stopped = canceled(s, entries)
+        return [f"{stopped}; there is no plan"] if stopped else []
     alarm = "ALERT, a red line: " if s.state == "ABORTED" else ""
     lines = [f"{alarm}{failed.message} ({failed.failure_type}, {failed.cause}, in {failed.failed_at_state})"]
     lines += [f"  {p.field}: {p.message}" for p in failed.problems[:LISTED]]
