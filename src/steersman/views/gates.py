@@ -1,6 +1,7 @@
 """Gates in words: what is asked, about what, and the exact commands that answer."""
 
 from collections.abc import Callable
+from itertools import accumulate
 
 from steersman.judges.text import clip, printable
 from steersman.ports.journal import Gate
@@ -55,10 +56,8 @@ def asked(
     lines = [f"{question(gate)}   (gate {gate.id})"]
     for name, ref in gate.shown.items():
         told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
-        if told and gate.job == "answers":
-            told = in_words(name, told)
         if told:
-            words = printable(told.strip() if most is None else clip(told.strip(), most))
+            words = printable(_within(gate, name, told.strip(), most, me))
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
             lines += [f"{GUTTER}{line}".rstrip() for line in words.split("\n")]
     if gate.due is not None:
@@ -66,6 +65,22 @@ def asked(
     if not_isolated:
         lines += ["", f"{NOT_ISOLATED}: {not_isolated}; agents of this run could reach what keeps the answer"]
     return [*lines, "", "answer with:", *(f"  {command}" for command in commands(gate, me))]
+
+
+def _within(gate: Gate, name: str, told: str, most: int | None, me: str) -> str:
+    """A text as far as there is room; of a plan's questions all are shown to whoever answers, and none by halves."""
+    items = in_words(name, told) if gate.job == "answers" else []
+    if not items:
+        return told if most is None else clip(told, most)
+    whole = items if most != EXCERPT else items[: max(1, _fitting(items, EXCERPT))]
+    rest = len(items) - len(whole)
+    more = f"\n… {rest} more: {me} gates {gate.run}" if rest else ""
+    return "\n".join(whole) + more
+
+
+def _fitting(items: list[str], most: int) -> int:
+    lengths = accumulate(len(item) for item in items)
+    return sum(length <= most for length in lengths)
 
 
 def commands(gate: Gate, me: str) -> list[str]:

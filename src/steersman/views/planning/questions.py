@@ -9,8 +9,8 @@ from steersman.contracts.planning.questions import AskedQuestion, Conflict, Ques
 from steersman.judges.text import one_line
 
 
-def in_words(name: str, document: str) -> str:
-    """What a gate for answers shows, as text; as it is where it cannot be read."""
+def in_words(name: str, document: str) -> list[str]:
+    """What a gate for answers shows, each question, problem or conflict by itself; nothing where it cannot be read."""
     shapes: dict[str, Any] = {
         "questions": QuestionPack,
         "problems": tuple[Problem, ...],
@@ -19,14 +19,13 @@ def in_words(name: str, document: str) -> str:
     try:
         found = msgspec.json.decode(document, type=shapes[name])
     except (KeyError, msgspec.MsgspecError):
-        return document
+        return []
     match found:
         case QuestionPack():
             of = len(found.questions)
-            told = [line for n, q in enumerate(found.questions, 1) for line in question_lines(q, n, of)]
-            return "\n".join(told[1:])
+            return ["\n".join(question_lines(q, n, of)[n == 1 :]) for n, q in enumerate(found.questions, 1)]
         case _:
-            return "\n".join(_one(item) for item in found)
+            return [_one(item) for item in found]
 
 
 def _one(item: Problem | Conflict) -> str:

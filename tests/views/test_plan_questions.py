@@ -1,0 +1,60 @@
+"""Questions as whoever answers them sees them: all of them, each with all its choices, however many there are."""
+
+import pytest
+from msgspec.structs import replace
+from specimens import asked_of, decision, inputs
+
+from steersman.contracts.planning.questions import QuestionPack
+from steersman.kernel.canonical import canonical
+from steersman.machines.coordinator.uncertainties import choose
+from steersman.ports.journal import Gate
+from steersman.views.gates import EXCERPT, SHOWN, asked
+
+RUN = "261116-abcdef"
+ASKED = Gate(id=f"{RUN}:9:1", run=RUN, job="answers", digest="d", choices=("answer", "defaults", "stop"),
+             shown={"questions": "p-1"})  # fmt: skip
+
+
+def pack(many: int) -> QuestionPack:
+    """A pack with one question of ours, many times over."""
+    i = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
+    chosen = choose(
+        asked_of(i), i.effective, i.bundle.policy, consumed=0, round_=1, plan_id=i.plan_id, intent=i.intent
+    )
+    (first, *_) = chosen.pack.questions
+    made = tuple(
+        replace(first, question_id=f"q_{n:016x}", question_text=f"Question {n}: {'what about it? ' * 30}")
+        for n in range(many)
+    )
+    return replace(chosen.pack, questions=made)
+
+
+@pytest.mark.parametrize("many", [1, 5, 10, 50])
+@pytest.mark.parametrize("most", [SHOWN, None])
+def test_nobody_has_to_answer_what_is_not_shown(many, most):
+    """§6: every question of a run that waits is shown to its end, with every choice and what holds without an answer."""
+    asking = pack(many)
+    text = "\n".join(asked(ASKED, lambda _: canonical(asking).decode(), "steersman", most=most))
+    for q in asking.questions:
+        assert q.question_id in text
+        assert f"{q.question_text.strip()}\n" in text
+    assert text.count("without an answer: ") == many
+    for choice in asking.questions[0].suggested_answers:
+        assert text.count(f"│   {choice.answer}: ") == many
+    assert "…" not in text
+
+
+def test_a_list_of_all_runs_says_how_many_more_there_are():
+    """§6: beside other runs there is room for the first questions, none by halves; the rest is counted, with the command
+    that shows it."""
+    asking = pack(10)
+    lines = asked(ASKED, lambda _: canonical(asking).decode(), "steersman", most=EXCERPT)
+    assert f"│ … 9 more: steersman gates {RUN}" in lines
+    assert sum("without an answer: " in line for line in lines) == 1
+    alone = asked(ASKED, lambda _: canonical(pack(1)).decode(), "steersman", most=EXCERPT)
+    assert not [line for line in alone if "…" in line]
+
+
+def test_what_cannot_be_read_as_questions_is_shown_as_it_is():
+    """A text that was pruned says so."""
+    assert "│ (this text was pruned)" in asked(ASKED, lambda _: "(this text was pruned)", "steersman")
