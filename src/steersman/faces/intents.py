@@ -55,17 +55,22 @@ def drafted(
     areas: tuple[Any, ...] = (),
 ) -> "Draft":
     """A whole intent for a goal, from the project's own files."""
-    from steersman.judges.planning.sense import why_outside
-    from steersman.judges.text import visible
+    from steersman.judges.planning.paths import why_outside, why_pattern
+    from steersman.judges.planning.sight import why_unseen
+    from steersman.judges.text import clip, one_line, visible
     from steersman.machines.coordinator import goals
     from steersman.machines.coordinator.drafting import Wish, draft
 
     if not visible(goal):
         raise UserError('a goal is missing, such as: steersman intent new "Fix the rounding of invoices"')
+    if why := why_unseen(goal):
+        raise UserError(
+            f"the goal {why} ({clip(one_line(goal), 200)}): write it again by hand; nothing was drafted"
+        )
     for file in files:
-        if why := why_outside(file):
+        if why := why_outside(file) or why_pattern(file) or why_unseen(file):
             raise UserError(
-                f"--file {file} {why}: name it from the top of the repository, such as src/app.py"
+                f"--file {one_line(file)} {why}: name it from the top of the repository, such as src/app.py"
             )
     registry, name = registry_of(deck), project_id(deck)
     named = files or tuple(f for f in goals.files(goal) if os.path.lexists(os.path.join(deck.top, f)))

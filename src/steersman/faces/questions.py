@@ -7,10 +7,11 @@ from typing import Any
 import click
 import msgspec
 
-from steersman.contracts.planning.questions import AskedQuestion, QuestionPack
+from steersman.contracts.planning.questions import Answer, AskedQuestion, QuestionPack
 from steersman.errors import UserError
 from steersman.faces.deck import Deck, aside
 from steersman.faces.voyage import spoken
+from steersman.judges.text import clip, one_line
 from steersman.ports.journal import Gate
 from steersman.views.planning.questions import question_lines
 
@@ -28,21 +29,33 @@ def waiting_pack(deck: Deck, run: str) -> tuple[Gate, QuestionPack]:
 
 
 def template_of(pack: QuestionPack, *, plain: bool = False) -> Any:
-    """An answer pack in which every question has its default, to be changed by whoever knows better."""
+    """An answer pack in which every question has its default, to be changed by whoever knows better; one whose default
+    ends the run has no answer yet."""
     answers = [
-        {"question_id": q.question_id, "answer": first_answer(q), "rationale": ""} for q in pack.questions
+        {"question_id": q.question_id, "answer": first_answer(q), "text": "", "rationale": ""}
+        for q in pack.questions
     ]
-    value = {"schema_version": "0.9.2", "question_pack_id": pack.pack_id, "answers": answers}
+    asked = {q.question_id: _in_one_line(q) for q in pack.questions}
+    value = {
+        "schema_version": "0.9.2",
+        "question_pack_id": pack.pack_id,
+        "questions": asked,
+        "answers": answers,
+    }
     return value if plain else json.dumps(value, indent=2, ensure_ascii=False)
 
 
+def _in_one_line(q: AskedQuestion) -> str:
+    choices = " | ".join(f"{s.answer}: {one_line(s.meaning)}" for s in q.suggested_answers)
+    return clip(f"{one_line(q.question_text)} {choices}", 4000)
+
+
 def first_answer(question: AskedQuestion) -> str:
-    """The answer that a question's default stands for, else the first that was suggested."""
-    from steersman.machines.coordinator.choices import default_word
+    """The answer that a question's default stands for; nothing where that ends the run: a slip must not."""
+    from steersman.machines.coordinator.choices import STOP, default_word
 
     word = default_word(question)
-    known = [s.answer for s in question.suggested_answers]
-    return word if word in known else known[0]
+    return word if word != STOP and word in [s.answer for s in question.suggested_answers] else ""
 
 
 def ask_each(deck: Deck, pack: QuestionPack) -> Any:
@@ -55,19 +68,27 @@ def ask_each(deck: Deck, pack: QuestionPack) -> Any:
 
 
 def _asked(deck: Deck, q: AskedQuestion, n: int, of: int) -> dict[str, Any]:
+    from steersman.machines.coordinator.answers import misfits
     from steersman.machines.coordinator.choices import TEXT
 
     for line in question_lines(q, n, of):
         click.echo(aside(line), file=sys.stderr)
     known = [s.answer for s in q.suggested_answers]
+    first = first_answer(q)
     while True:
-        word = _line(f"answer ({'/'.join(known)}) [{first_answer(q)}]: ") or first_answer(q)
-        if word in known:
-            break
-        deck.warn(f"{word!r} is none of {', '.join(known)}")
-    text = _line("which? one a line, end with an empty line:\n", many=True) if word == TEXT else ""
-    why = _line("why (may be empty): ")
-    return {"question_id": q.question_id, "answer": word, "text": text, "rationale": why}
+        word = _line(f"answer ({'/'.join(known)}){f' [{first}]' if first else ''}: ") or first
+        if word not in known:
+            deck.warn(f"{word!r} is none of {', '.join(known)}")
+            continue
+        text = _line("which? one a line, end with an empty line:\n", many=True) if word == TEXT else ""
+        answer = Answer(
+            question_id=q.question_id, answer=word, text=text, rationale=_line("why (may be empty): ")
+        )
+        wrong = misfits(q, answer)
+        if not wrong:
+            return {"question_id": q.question_id, "answer": word, "text": text, "rationale": answer.rationale}
+        for p in wrong:
+            deck.warn(f"{p.message} {p.fix}")
 
 
 def _line(prompt: str, *, many: bool = False) -> str:

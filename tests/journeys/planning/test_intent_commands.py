@@ -66,6 +66,10 @@ def test_new_as_asked(chandlery):
     ("words", "told"),
     [
         (("new", "\u200b "), "a goal is missing"),
+        (("new", "Fix it\x1b[31m", "--out", "x.yaml"), "the goal holds characters that nobody sees"),
+        (("new", "Fix \u202eit", "--out", "x.yaml"), "the goal holds characters that nobody sees"),
+        (("new", "Fix\u200bit", "--out", "x.yaml"), "Fix\\u200bit"),
+        (("new", "Fix it", "--file", "src/*.py", "--out", "x.yaml"), "`*`"),
         (("new", "Fix it", "--workflow", "wf_none"), "there is no workflow 'wf_none'"),
         (("new", "Fix it", "--from-agent", "poet"), "nobody plays the role poet"),
         (("check",), "a file with an intent is missing"),
@@ -78,6 +82,7 @@ def test_wrong_usage(chandlery, words, told):
     """What cannot be done as asked says so, in one line, with exit code 2."""
     said = chandlery.call("intent", *words)
     assert (said.code, told in said.err) == (2, True), said.err
+    assert not (chandlery.repo / "x.yaml").exists()
 
 
 def test_all_problems_at_once_with_line_and_field(chandlery):

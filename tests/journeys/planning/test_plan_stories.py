@@ -263,7 +263,7 @@ def test_a_review_that_only_the_answers_call_for_is_not_passed_over(plans):
         then={**looks, "review": ["security"]},
     )  # fmt: skip
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
-    done = plans.answers(waits.run, stop=("text", FILE), keep_with_review=("approve", ""))
+    done = plans.answers(waits.run, **{"": ("text", FILE), "keep_with_review": ("approve", "")})
     assert done.state == "BLOCKED"
     assert "rule_payments" in json.dumps(done.failure)
     assert done.failure["cause"] == "rest_denied"
@@ -281,9 +281,26 @@ def test_an_answer_pack_that_cannot_be_taken_changes_nothing(plans):
     ):
         (plans.project.repo / "answers.json").write_text(json.dumps(value))
         said = plans.project.call("plan", "answer", waits.run, "answers.json")
-        assert said.code != 0
+        assert said.code == 4
         assert "answers" in said.err
     assert plans.project.call("gates").out.count(waits.run) >= 1
+    assert plans.answered(waits.run, "text", text=FILE).state == "DONE"
+
+
+def test_no_slip_with_a_template_ends_a_run(plans):
+    """§7: a template proposes no answer that ends the run; left as it is, it is refused by the question's name with what
+    may be said; so is `text` beside another answer. What is asked stands in it."""
+    waits = plans.plan(plans.write(plans.intent(scoped=False)))
+    template = plans.project.call("plan", "answer", waits.run, "--template").out
+    (answer,) = json.loads(template)["answers"]
+    assert answer["answer"] == ""
+    assert "whole_project: " in json.loads(template)["questions"][answer["question_id"]]
+    for given in ({}, {"text": "src/"}, {"answer": "stop", "text": "src/"}):
+        value = {**json.loads(template), "answers": [answer | given]}
+        (plans.project.repo / "answers.json").write_text(json.dumps(value))
+        said = plans.project.call("plan", "answer", waits.run, "answers.json")
+        assert said.code == 4
+        assert "answers[0]" in said.err
     assert plans.answered(waits.run, "text", text=FILE).state == "DONE"
 
 

@@ -9,9 +9,9 @@ from specimens import command, decision, inputs, intent, planned, policy, regist
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.intent import LockScope, Targets
-from steersman.contracts.planning.questions import AnswerPack, Settled
+from steersman.contracts.planning.questions import Answer, AnswerPack, Settled
 from steersman.kernel.canonical import canonical, plain
-from steersman.machines.coordinator.answers import defaults, problems, timed_out, unanswered, weigh
+from steersman.machines.coordinator.answers import defaults, misfits, problems, timed_out, unanswered, weigh
 from steersman.machines.coordinator.graph import asked_of
 from steersman.machines.coordinator.uncertainties import choose
 
@@ -301,3 +301,60 @@ def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_the
         pack, given_answers((pack.questions[0], "whole_project"), pack=pack), i.decisions, policy()
     )
     assert {a.provided_by for a in weighed.settled.answers} == {"human", "policy_default"}
+
+
+# ── templates, words and what nobody sees ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("blank", ["", None])
+def test_a_template_that_is_not_filled_in_is_incomplete(blank):
+    """001 §7: an answer that is still empty is told by its question, with what may be said; nothing else is wrong."""
+    (told,) = problems(PACK, said((REVIEW, "leave_out"), (SCOPE, blank)), {("answers", 1, "answer"): 9})
+    assert (told.field, told.line) == ("answers[1].answer", 9)
+    assert SCOPE.question_id in told.message
+    assert "whole_project" in told.fix
+
+
+@pytest.mark.parametrize("word", ["stop", "whole_project", "leave_out"])
+def test_words_beside_an_answer_that_takes_none_are_refused(word):
+    """001 §7: `text` filled in and `answer` left as it was contradict each other; nobody guesses which is meant."""
+    raw = said((REVIEW, "leave_out"), (SCOPE, word))
+    raw["answers"][1]["text"] = "src/"
+    (told,) = problems(PACK, raw)
+    assert told.field == "answers[1].text"
+    assert word in told.message
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "why"),
+    [
+        ("text", "src/\u202eyp.a", "nobody sees"),
+        ("text", "src/a\u200b.py", "nobody sees"),
+        ("text", "src/*.py", "`*`"),
+        ("text", "*", "`*`"),
+        ("text", "src/**/a.py", "`*`"),
+        ("rationale", "because \u202e", "nobody sees"),
+        ("rationale", "\u2800", "anybody could see"),
+    ],
+)
+def test_what_an_answer_says_is_what_is_seen(name, words, why):
+    """001 §7: no reordered, hidden or wild name becomes the scope of a plan, and no reason reads otherwise than it is."""
+    raw = said((REVIEW, "leave_out"), (SCOPE, "text"), text="", rationale="")
+    raw["answers"][1] |= {"text": "src/", name: words}
+    told = [p for p in problems(PACK, raw) if p.field == f"answers[1].{name}"]
+    assert told
+    assert why in told[0].message
+
+
+def test_a_directory_may_be_named_with_its_stars():
+    """`src/**` says the same as `src/`."""
+    raw = said((REVIEW, "leave_out"), (SCOPE, "text"))
+    raw["answers"][1]["text"] = "src/**"
+    assert problems(PACK, raw) == ()
+
+
+def test_one_answer_can_be_looked_at_by_itself():
+    """At a prompt each answer is looked at when it is given: its problems are those that the pack would have."""
+    bad = Answer(question_id=SCOPE.question_id, answer="text", text="../x")
+    assert [p.field for p in misfits(SCOPE, bad)] == [f"{SCOPE.question_id}.text"]
+    assert misfits(SCOPE, replace(bad, text="src/")) == ()

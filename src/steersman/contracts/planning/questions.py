@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from steersman.contracts.planning.words import (
     Asking,
@@ -107,6 +107,10 @@ class AnswerPack(Document, frozen=True, kw_only=True):
     schema_version: Literal["0.9.2"] = "0.9.2"
     question_pack_id: Annotated[str, Meta(pattern=r"^questions_[0-9a-f]{16}$")]
     answers: Annotated[tuple[Answer, ...], Meta(min_length=1, max_length=50)]
+    # What is asked and what may be answered, for whoever fills a template in; nobody else reads it.
+    questions: Annotated[dict[QuestionId, Annotated[str, Meta(max_length=4000)]], Meta(max_length=50)] = (
+        field(default_factory=dict)
+    )
 
 
 class Conflict(Document, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import click
 
 from steersman.errors import UserError
 from steersman.faces.cli import Lazy
-from steersman.faces.deck import DONE, ENDED, Deck, verb
+from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
 
 HERE = "plan"
 KNOWN = {
@@ -16,7 +16,7 @@ KNOWN = {
     "verify": (f"{HERE}:verify", "Hold every byte of a frozen plan against its manifest."),
     "diff": (f"{HERE}:diff", "What differs between two frozen plans, and which input made it so."),
 }
-EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent or policy · 5 store trouble"
+EXITS = "0 the plan is frozen · 1 blocked or aborted · 2 wrong usage · 3 questions wait · 4 refused: the file holds no intent, policy or answers that can be taken · 5 store trouble"
 
 
 class Plans(Lazy):
@@ -107,6 +107,12 @@ def answer(deck: Deck, *, run: str, file: str | None, template: bool, defaults: 
     return answer_with(deck, gate, _given(deck, file, pack) if file else ask_each(deck, pack))
 
 
+class _RefusedError(UserError):
+    """What was given cannot be taken as it is."""
+
+    exit_code = REFUSED
+
+
 def _given(deck: Deck, file: str, pack: Any) -> Any:
     from steersman.machines.coordinator.answers import problems
 
@@ -114,7 +120,7 @@ def _given(deck: Deck, file: str, pack: Any) -> Any:
     wrong = problems(pack, written.value, written.lines)
     if wrong:
         _told(deck, wrong, file)
-        raise UserError(f"{file} was not taken, the questions stay open: mend what is named above")
+        raise _RefusedError(f"{file} was not taken, the questions stay open: mend what is named above")
     return written.value
 
 

@@ -49,6 +49,15 @@ def why_outside(name: str, within: Iterable[str] = ANYWHERE) -> str:
     return "" if any(covers(top, plain(name)) for top in within) else f"lies outside of {region(within)}"
 
 
+def why_pattern(name: str) -> str:
+    """Why a name says something else than it seems to: no `*` stands for anything but a whole directory at its end."""
+    return (
+        "has a `*` that stands for no file: name files, or a directory with a slash at its end"
+        if "*" in plain(name)
+        else ""
+    )
+
+
 def region(within: Iterable[str]) -> str:
     """Some files and directories in words."""
     named = tuple(within)

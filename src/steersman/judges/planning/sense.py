@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.words import RISKS, SCHEMES
-from steersman.judges.planning.paths import common, region, why_outside
+from steersman.judges.planning.paths import common, region, why_outside, why_pattern
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
-from steersman.judges.text import clip, printable, visible
+from steersman.judges.planning.sight import why_unseen
+from steersman.judges.text import clip, printable
 
 MOST = 300
 
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
-_JOINERS = str.maketrans("", "", "\r\u200c\u200d")  # that scripts and emoji need
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _NAMES: tuple[tuple[str, str], ...] = (
     ("selected_workflows", "workflow_id"),
@@ -111,10 +111,8 @@ def _retired(raw: Any) -> Iterator[Told]:
 
 def _unseen_text(raw: Any) -> Iterator[Told]:
     for path, said in every_text(raw):
-        if said.strip() and not visible(said):
-            yield path, "has nothing in it that anybody could see", "say something"
-        elif printable(said.translate(_JOINERS)) != said.translate(_JOINERS):
-            yield path, "holds characters that nobody sees or that reorder text", "write it again by hand"
+        if why := why_unseen(said):
+            yield path, why, "write it again by hand"
 
 
 def _twice(raw: Any) -> Iterator[Told]:
@@ -203,7 +201,11 @@ def _outside(raw: Any) -> Iterator[Told]:
     targets = tuple(texts(raw, "scope", "targets", "files"))
     locked = tuple(texts(raw, "constraints", "lock_scope", "paths"))
     roots: tuple[tuple[Path, str], ...] = ((("scope", "repo_root"), root),) if root else ()
-    unfit = {path: why for path, place in (*roots, *targets, *locked) if (why := why_outside(place))}
+    unfit = {
+        path: why
+        for path, place in (*roots, *targets, *locked)
+        if (why := why_outside(place) or why_pattern(place))
+    }
     for path, why in unfit.items():
         yield path, why, "name a file below the top of the repository, such as src/app.py"
     files = text(raw, "constraints", "lock_scope", "mode") == "files"

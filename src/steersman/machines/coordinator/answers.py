@@ -18,9 +18,11 @@ from steersman.contracts.planning.questions import (
     QuestionPack,
     Settled,
 )
-from steersman.judges.planning.paths import why_outside
-from steersman.judges.planning.places import NO_LINES, Lines
+from steersman.judges.planning.paths import why_outside, why_pattern
+from steersman.judges.planning.places import NO_LINES, Lines, problem
+from steersman.judges.planning.raw import at, each, text
 from steersman.judges.planning.shape import schema_problems
+from steersman.judges.planning.sight import why_unseen
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import (
     APPROVE,
@@ -42,10 +44,31 @@ class Weighed(NamedTuple):
 
 def problems(pack: QuestionPack, raw: Any, lines: Lines = NO_LINES) -> tuple[Problem, ...]:
     """Everything that is wrong with an answer pack as it was given; empty when it can be taken."""
+    if blank := tuple(_blank(pack, raw, lines)):
+        return blank
     if broken := schema_problems(raw, lines, "answer_pack"):
         return broken
     answers = msgspec.convert(raw, AnswerPack)
     return (*_misfits(pack, answers), *_unanswered(pack, answers.answers))
+
+
+def misfits(question: AskedQuestion, answer: Answer) -> tuple[Problem, ...]:
+    """What is wrong with one answer, whatever the others say."""
+    return tuple(_unfit(question, answer, question.question_id))
+
+
+def _blank(pack: QuestionPack, raw: Any, lines: Lines) -> Iterable[Problem]:
+    """Questions of a template that nobody has filled in yet: told before its form, for that is all that is wrong."""
+    asked = {q.question_id: q for q in pack.questions}
+    for path, item in each(raw, "answers"):
+        question = asked.get(text(item, "question_id"))
+        if question is not None and at(item, ("answer",)) in (None, ""):
+            told = f"{question.question_id} is not answered: {clip(question.question_text, 600)}"
+            yield problem((*path, "answer"), told, _one_of(question), lines)
+
+
+def _one_of(question: AskedQuestion) -> str:
+    return f"Say one of: {', '.join(suggestion.answer for suggestion in question.suggested_answers)}."
 
 
 def unanswered(pack: QuestionPack, answers: Iterable[Answer]) -> tuple[AskedQuestion, ...]:
@@ -139,7 +162,7 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
         yield Problem(
             field=f"{where}.answer",
             message=f"{clip(answer.answer, 60)} is no answer to {question.question_id}.",
-            fix=f"Say one of: {', '.join(words)}.",
+            fix=_one_of(question),
         )
     if answer.provided_by != "human":
         yield Problem(
@@ -147,12 +170,26 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
             message=f"{answer.provided_by} is said of defaults, never of an answer that is given.",
             fix="Leave provided_by out.",
         )
-    if answer.answer == TEXT:
-        files = named(answer.text)
+    for name, said in (("text", answer.text), ("rationale", answer.rationale)):
+        if why := why_unseen(said):
+            yield Problem(field=f"{where}.{name}", message=f"It {why}.", fix="Write it again by hand.")
+    yield from _unfit_words(question, answer, where)
+
+
+def _unfit_words(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Problem]:
+    """Words go with the answer that takes them: beside another one nobody knows which of both is meant."""
+    files = named(answer.text)
+    if answer.answer != TEXT and files:
+        yield Problem(
+            field=f"{where}.text",
+            message=f"There are words beside {clip(answer.answer, 60)}, which takes none.",
+            fix=f"Say {TEXT} as the answer, or take the words out.",
+        )
+    elif answer.answer == TEXT:
         if not files:
             yield Problem(field=f"{where}.text", message="There are no words.", fix="Name files, one a line.")
         for file in files:
-            if why := why_outside(file, question.within):
+            if why := why_outside(file, question.within) or why_pattern(file):
                 yield Problem(
                     field=f"{where}.text",
                     message=clip(f"{clip(file, 100)} {why}.", 1000),
@@ -162,11 +199,10 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
 
 def _unanswered(pack: QuestionPack, answers: tuple[Answer, ...]) -> Iterable[Problem]:
     for question in unanswered(pack, answers):
-        words = ", ".join(suggestion.answer for suggestion in question.suggested_answers)
         yield Problem(
             field="answers",
             message=f"{question.question_id} is critical and not answered: {clip(question.question_text, 600)}",
-            fix=f"Say one of: {words}.",
+            fix=_one_of(question),
         )
 
 
