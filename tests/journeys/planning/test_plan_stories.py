@@ -112,7 +112,12 @@ def test_a_rule_that_cannot_be_decided_blocks(plans):
     plans.rule("rule_story_broken", "warn", "warn", when="command.files / 0 == 1")
     done = plans.plan(plans.write(plans.intent(mode="full_auto")))
     assert (done.state, done.code) == ("BLOCKED", 1)
-    assert "rule_story_broken" in json.dumps(done.failure)
+    (told,) = done.failure["problems"]
+    assert told["field"] == ".steersman/registry/rules/rule_story_broken.yaml: when"
+    assert told["line"] > 0
+    assert "divide by zero. Its condition: command.files / 0 == 1" in told["message"]
+    assert done.changes() == {"rule.when", told["field"]}
+    assert f"{told['field']} (line {told['line']})" in plans.project.call("plan", "explain", done.run).out
 
 
 def test_what_the_policy_forbids_blocks(plans):
@@ -122,7 +127,18 @@ def test_what_the_policy_forbids_blocks(plans):
     )
     done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--policy", policy)
     assert (done.state, done.failure["failure_type"]) == ("BLOCKED", "policy_violation")
-    assert "forbidden_operations" in json.dumps(done.failure)
+    assert "policy.constraints.forbidden_operations" in json.dumps(done.failure)
+
+
+def test_a_policy_that_cannot_be_used_is_told_by_its_own_fields(plans):
+    """§12: no field of the policy reads like one of the intent."""
+    policy = plans.policy(mode="full_auto", constraints={"forbidden_operations": ["deploi"]})
+    done = plans.plan(plans.write(plans.intent(mode="full_auto")), "--policy", policy)
+    assert done.failure["cause"] == "policy_invalid"
+    assert {p["field"] for p in done.failure["problems"]} == {
+        "policy.question_budget", "policy.constraints.forbidden_operations[0]",
+    }  # fmt: skip
+    assert done.changes() == {"policy", *(p["field"] for p in done.failure["problems"])}
 
 
 def test_a_model_that_the_policy_forbids_aborts(plans):

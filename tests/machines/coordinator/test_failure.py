@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 from msgspec.structs import replace
-from specimens import decision, inputs, outputs, phase, registry, report, routing, workflow
+from specimens import decision, inputs, outputs, phase, registry, report, routing, rule, workflow
 
 from steersman.contracts.planning.decisions import Problem, RedLineCheck, Reference
 from steersman.contracts.planning.questions import Answer, Conflict
 from steersman.contracts.planning.review import FailurePack
+from steersman.judges.planning.registry import Item, Registry
 from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator.failure import (
     About,
@@ -157,7 +158,7 @@ def test_what_aborts_is_told_before_what_blocks_and_all_of_it_is_there():
         ME, replace(FINE, execution_payload=WRONG, checksum_matches=False, policy_problems=WRONG)
     )
     assert pack.cause == "execution_payload"
-    assert [p.field for p in pack.problems] == ["title", "audit.checksum"]
+    assert [p.field for p in pack.problems] == ["title", "audit.checksum", "policy.title"]
     assert {r.change for r in pack.recovery_suggestions} >= {"intent", "audit.checksum", "policy", "title"}
 
 
@@ -192,3 +193,39 @@ def test_a_budget_is_named_with_the_figure_that_would_do():
     changes = {r.change: r.how for r in pack.recovery_suggestions}
     assert changes["budgets.max_files"] == "Set budgets.max_files to 3 or more, or plan less."
     assert "policy.constraints.max_files_per_commit" in changes
+
+
+@pytest.mark.parametrize(
+    ("known", "where", "condition"),
+    [
+        (registry(rule("rule_no_writes")), "rule rule_no_writes: when", " Its condition: true"),
+        (Registry((Item(rule("rule_no_writes"), "project", "rules/a.yaml", {("when",): 7}),)), "rules/a.yaml: when", " Its condition: true"),
+        (Registry(()), "rule rule_no_writes: when", ""),
+    ],
+    ids=["without a file", "from a file", "gone"],
+)  # fmt: skip
+def test_a_rule_that_cannot_say_is_named_with_its_place(known, where, condition):
+    """001 §4: the rule, its file and `when`, and why nobody could say; not the evidence of the intent."""
+    (made,) = ruled(undecidable=True)
+    unsaid = replace(
+        decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided: divide by zero"
+    )
+    pack = rules_failure(ME, (replace(made, rules=(unsaid, *made.rules)),), registry=known)
+    (told,) = pack.problems
+    assert (told.field, told.line) == (where, 7 if "yaml" in where else 0)
+    assert (
+        told.message == f"rule_no_writes on {made.command_id} cannot be decided: divide by zero.{condition}"
+    )
+    assert "evidence_refs" not in {r.change for r in pack.recovery_suggestions}
+
+
+def test_questions_that_nobody_answered_are_named():
+    """001 §7: a run that stops for want of answers says which questions were open; beside conflicts they are not open."""
+    pack = answer_failure(ME, questions=QUESTIONS)
+    assert pack.cause == "answers_stopped"
+    assert [p.field for p in pack.problems] == [q.about for q in QUESTIONS]
+    for question, told in zip(QUESTIONS, pack.problems, strict=True):
+        assert question.question_text in told.message
+        assert question.question_id in told.message
+    assert answer_failure(ME, conflicts=CONFLICT, questions=QUESTIONS).cause == "answers_conflict"
+    assert len(answer_failure(ME, blocked=STOP, questions=QUESTIONS).problems) == 1

@@ -34,13 +34,13 @@ def _told(target: Target, policy: ExecutionPolicy, *, destroys: bool) -> Iterato
     for name in sorted(never & {target.id, *target.effects}):
         yield (
             f"the policy forbids {name}, and {target.id} is that",
-            f"{out}, or change constraints.forbidden_operations",
+            f"{out}, or change policy.constraints.forbidden_operations",
         )
     if destroys and not policy.constraints.allow_destructive:
         yield (
             f"{target.id} destroys, and the policy does not allow that",
-            f"{out}, or set constraints.allow_destructive",
+            f"{out}, or set policy.constraints.allow_destructive",
         )
     if RISKS.index(target.risk) > RISKS.index(policy.highest_risk):
         told = f"{target.id} is {target.risk}, and the policy lets nothing above {policy.highest_risk} be planned"
-        yield told, f"{out}, or raise highest_risk"
+        yield told, f"{out}, or raise policy.highest_risk"

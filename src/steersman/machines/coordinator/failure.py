@@ -7,11 +7,15 @@ a thing to change, and how; a red line is never called retriable.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.decisions import PrecheckReport, Problem, RoutingAdvice, RuleDecision
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
 from steersman.contracts.planning.review import Budget, FailurePack, Recovery
 from steersman.contracts.planning.words import Assessed
 from steersman.judges.planning.precheck import unfit
+from steersman.judges.planning.registry import Registry
 from steersman.judges.text import clip
 from steersman.machines.coordinator.faults import Faults
 from steersman.machines.coordinator.reasons import CAUSES
@@ -19,6 +23,7 @@ from steersman.machines.coordinator.remaining import NOTHING, Remaining
 from steersman.machines.coordinator.review import ReviewFaults
 from steersman.machines.coordinator.uncertainties import Chosen
 
+NOTHING_KNOWN = Registry(())
 MOST = 100  # problems, and ways to mend them, that a pack lists
 
 Found = dict[str, Iterable[Problem]]  # by cause, in the order in which the table asks
@@ -49,7 +54,7 @@ def precheck_failure(
         "not_registered": (*_crossed(report, "I5"), *unfit(report, "missing")),
         "inactive_content": unfit(report, "inactive"),
         "version_drift": unfit(report, "drifted", "unpinned"),
-        "policy_invalid": report.policy_problems,
+        "policy_invalid": [replace(p, field=clip(f"policy.{p.field}", 400)) for p in report.policy_problems],
         "mode_changed": _said("interaction.mode", mode_changed),
     }
     return _pack(about, "PRECHECKED", found, "intent_unreadable")
@@ -82,8 +87,9 @@ def rules_failure(
     routing: Iterable[RoutingAdvice] = (),
     forbidden: Iterable[Problem] = (),
     commands: Iterable[str] = (),
+    registry: Registry = NOTHING_KNOWN,
 ) -> FailurePack:
-    """Rules or the policy say no, or cannot say; `commands` are all that should have a decision."""
+    """Rules or the policy say no, or cannot say; `commands` are all that should have a decision, `registry` has the rules."""
     told = tuple(decisions)
     undecided = sorted(set(commands) - {d.command_id for d in told})
     found: Found = {
@@ -92,7 +98,7 @@ def rules_failure(
         ],
         "rule_conflict": [_ruled(d, d.conflict) for d in told if d.conflict],
         "rule_denied": [_ruled(d, d.reason) for d in told if d.hard],
-        "rule_undecidable": [_ruled(d, d.reason) for d in told if d.undecidable],
+        "rule_undecidable": [p for d in told if d.undecidable for p in _undecided(d, registry)],
         "deny_unexplained": [
             _ruled(d, "it is denied without a reason")
             for d in told
@@ -131,9 +137,11 @@ def answer_failure(
     questions: Iterable[AskedQuestion] = (),
 ) -> FailurePack:
     """Answers that contradict rules once too often, or that stop the run; nobody answering at all."""
+    against, stopped, asked = tuple(conflicts), tuple(blocked), tuple(questions)
     found: Found = {
-        "answers_conflict": map(_conflicting, conflicts),
-        "answer_blocks": _stopping(blocked, questions),
+        "answers_conflict": map(_conflicting, against),
+        "answer_blocks": _stopping(stopped, asked),
+        "answers_stopped": () if against or stopped else map(_question, asked),
     }
     return _pack(about, "AWAITING_ANSWERS", found, "answers_stopped")
 
@@ -246,6 +254,27 @@ def _ruled(decision: RuleDecision, why: str) -> Problem:
     )
 
 
+def _undecided(decision: RuleDecision, registry: Registry) -> Iterator[Problem]:
+    """Each rule that could not say, where it stands and why; a command that no rule could be asked about."""
+    unsaid = [rule for rule in decision.rules if rule.outcome == "undecidable"]
+    if not unsaid:
+        yield _ruled(decision, decision.reason)
+    for said in unsaid:
+        item = registry.held["rule"].get(said.rule_id)
+        rule = item.content if item is not None else None
+        when = f" Its condition: {rule.when}" if isinstance(rule, Rule) else ""
+        where = (item.file if item is not None else "") or f"rule {said.rule_id}"
+        yield Problem(
+            field=clip(f"{where}: when", 400),
+            message=clip(f"{said.rule_id} on {decision.command_id} {said.reason}.{when}", 1000),
+            fix=clip(
+                f"Mend `when` of {said.rule_id}, or provide what it has to know about {decision.command_id}.",
+                1000,
+            ),
+            line=item.lines.get(("when",), 0) if item is not None else 0,
+        )
+
+
 def _faulty(faults: Faults) -> Found:
     return {
         "cyclic_graph": faults.cycles,
@@ -258,7 +287,8 @@ def _faulty(faults: Faults) -> Found:
 
 
 def _question(question: AskedQuestion) -> Problem:
-    return Problem(field=question.about, message=clip(f"{question.cause}: {question.question_text}", 1000))
+    told = f"{question.cause}: {question.question_text} ({question.question_id})"
+    return Problem(field=question.about, message=clip(told, 1000))
 
 
 def _conflicting(conflict: Conflict) -> Problem:

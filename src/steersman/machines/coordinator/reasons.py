@@ -48,9 +48,9 @@ CAUSES: dict[str, Cause] = {
     "routing_violation":   Cause(_RED,    "The policy leaves no model for an agent", "policy.models", "Allow a model or a placement that the agent has, or select another agent."),
     "rule_conflict":       Cause(_RED,    "Two rules contradict each other and no order says which holds", "registry", "Mend one of the rules."),
     "rule_denied":         Cause(_RED,    "A rule forbids a planned command", "planned_commands", "Take the command out, or meet what the rule asks for; a person has to look first."),
-    "rule_undecidable":    Cause(_BOUND,  "A rule cannot be decided", "evidence_refs", "Provide the evidence that the rule needs, or mend the rule."),
+    "rule_undecidable":    Cause(_BOUND,  "A rule cannot be decided", "rule.when", "Mend the condition of the rule that is named, or provide what it has to know."),
     "deny_unexplained":    Cause(_BOUND,  "A rule denies without a reason", "registry", "Write then.reason of the rule."),
-    "operation_forbidden": Cause(_POLICY, "The policy forbids a planned command", "planned_commands", "Take it out, or change constraints of the policy."),
+    "operation_forbidden": Cause(_POLICY, "The policy forbids a planned command", "planned_commands", "Take it out, or change policy.constraints."),
     "command_undecided":   Cause(_BOUND,  "A planned command has no verdict", "planned_commands", "Run `steersman registry check`, then plan again."),
     "rules_unasked":       Cause(_BOUND,  "The rules could not be asked", "registry", "Run `steersman registry check`."),
     # GRAPH_DRAFTED and GRAPH_FINALIZED
@@ -71,7 +71,7 @@ CAUSES: dict[str, Cause] = {
     # AWAITING_ANSWERS
     "answers_conflict":    Cause("rule_denied", "Answers contradict rules, more often than may be", "planned_commands", "Take the command out of the intent, or change the rule: an answer does not outweigh it."),
     "answer_blocks":       Cause(_BOUND,  "An answer or a default stops the run", "intent", "Settle in the intent what the question is about."),
-    "answers_stopped":     Cause(_BOUND,  "Nobody has answered in time, and the policy allows no fallback", "policy.auto_fallback", "Plan again and answer, settle the questions in the intent, or set auto_fallback to true."),
+    "answers_stopped":     Cause(_BOUND,  "The questions were not answered: nobody did in time and the policy allows no fallback, or somebody has stopped the run", "policy.auto_fallback", "Plan again and answer, settle the questions in the intent, or set auto_fallback to true."),
     # REVIEW_PACK_BUILT
     "budget_exceeded":     Cause(_BOUND,  "The plan needs more than its budgets allow", "budgets", "Raise the named budget, or plan less."),
     "review_uncovered":    Cause(_BOUND,  "A review is asked for that the plan has no gate for", "risk.requires_review", "Select a phase in which it can take place."),

@@ -179,7 +179,7 @@ def adjudicate(t: Table) -> facts.RulesFacts:
         found,
         failure_ref=t.why(
             any(wrong) or found.decided != found.commands,
-            lambda: failure.rules_failure(about, decisions, routing, never, commands),
+            lambda: failure.rules_failure(about, decisions, routing, never, commands, t.registry),
         ),
     )
 

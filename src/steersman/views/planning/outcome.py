@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.questions import AskedQuestion, QuestionPack, Settled
 from steersman.contracts.planning.review import CoordinatorRunSummary, FailurePack, ReviewPack
@@ -95,11 +96,15 @@ def outcome_lines(s: Snapshot, text: Text, entries: Iterable[Entry] = ()) -> lis
         return [f"{stopped}; there is no plan"] if stopped else []
     alarm = "ALERT, a red line: " if s.state == "ABORTED" else ""
     lines = [f"{alarm}{failed.message} ({failed.failure_type}, {failed.cause}, in {failed.failed_at_state})"]
-    lines += [f"  {p.field}: {p.message}" for p in failed.problems[:LISTED]]
+    lines += [f"  {_where(p)}: {p.message}" for p in failed.problems[:LISTED]]
     lines += ["what would help:"]
     lines += [f"  {r.change}: {r.how}" for r in failed.recovery_suggestions[:LISTED]]
     more = len(failed.recovery_suggestions) - LISTED
     return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def _where(p: Problem) -> str:
+    return f"{p.field} (line {p.line})" if p.line else p.field
 
 
 def _planned(pack: ReviewPack) -> list[str]:
