@@ -5,6 +5,7 @@ import pty
 import select
 import stat
 import sys
+import termios
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,8 +17,8 @@ from prompt_toolkit.output import DummyOutput
 
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
+from steersman.faces.haste import forget_typed, typed_lines, unread
 from steersman.faces.prompt import EntryLog, asking, completer, prompt_for
-from steersman.faces.sitting import forget_typed
 
 SECRET = "correct-horse-battery-staple"
 TOKEN = "ghp_" + "a1B2" * 9
@@ -131,6 +132,61 @@ def test_the_first_line_fits_the_terminal():
         asking("ready \x1b[2J\nmore " + "and more " * 9, 40)
         == "ready \\x1b[2J\\nmore and more and more …\n> "
     )
+
+
+def test_where_a_line_is_too_short_there_are_several():
+    """In a narrow terminal every word that is legal can be read, each whole."""
+    legal = "/next→plan_review words /redo planning /redo plan_review"
+    told = asking(f"261116-abc plan_review:ready (waiting for you) · {legal}", 60)
+    assert told == (
+        "261116-abc plan_review:ready (waiting for you)\n  /next→plan_review words /redo planning /redo plan_review\n> "
+    )
+    narrow = asking(f"261116-abc plan_review:ready (waiting for you) · {legal}", 40).splitlines()
+    assert all(len(line) < 40 for line in narrow)
+    assert " ".join(line.strip() for line in narrow[1:-1]) == legal
+
+
+@pytest.mark.parametrize(
+    ("keys", "lines", "begun"),
+    [
+        ("/next\r/approve\r", ["/next", "/approve"], ""),
+        ("/approve\r\n\n  \n/sho", ["/approve"], "/sho"),
+        ("/abort\x7f\x7f\x7f\x7f\x7fnext\n", ["/next"], ""),
+        ("wrong\x15right", [], "right"),
+        ("\x1b[A\x1b[200~a\x04b\x1bOPc\x1b", [], "abc"),
+        ("", [], ""),
+    ],
+)
+def test_what_keys_would_have_written(keys, lines, begun):
+    """Lines that were sent, and one that was not; mended where a person has mended it, and nothing but text."""
+    assert typed_lines(keys) == (lines, begun)
+
+
+def test_what_was_typed_before_the_prompt_is_no_entry(deck, capsys):
+    """Two lines in one go: the first is the entry, the second is told and one arrow away, what was only begun stands there."""
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        read = prompt_for(deck, lambda _: [])
+        pipe.send_text("/next\r/approve\r/sta")
+        assert read("where") == "/next"
+        pipe.send_text("tus\r")
+        assert read("there") == "/status"
+        pipe.send_text("\x1b[A\x1b[A\r")
+        assert read("there") == "/approve"
+    assert "what you typed meanwhile was not carried out: /approve" in capsys.readouterr().out
+
+
+def test_what_waits_in_a_terminal_is_taken_whole(monkeypatch):
+    """Also the beginning of a line, which a terminal keeps to itself; nothing is waited for, and it stays as it was."""
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        before = termios.tcgetattr(terminal)
+        assert unread() == ""
+        os.write(master, b"/approve\n/st")
+        assert select.select([terminal], [], [], 5)[0]
+        assert unread() == "/approve\n/st"
+        assert termios.tcgetattr(terminal) == before
+    os.close(master)
 
 
 def test_what_was_typed_before_the_question_answers_nothing(monkeypatch):

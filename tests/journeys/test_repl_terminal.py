@@ -72,7 +72,7 @@ def terminal(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> None:
     """No letter does anything while agents work, Ctrl-C brings the prompt back, and nothing is lost; back to codegen by tests,
-    back to planning by review; delivered."""
+    back to planning by review; what was typed before a prompt was there answers nothing; a yes, and it is delivered."""
     terminal.until("no task yet")
     terminal.type("/plan Fix add")
     terminal.on_screen("Ctrl-C stop")
@@ -103,10 +103,10 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
     ):
         terminal.type(word)
         terminal.until(f"{phase}:ready", f"/next→{leads}")
-    terminal.type("/accept")
+    terminal.type("", "/next", "Enter", "/approve", "Enter", "/next --override blind", "Enter")  # in one go
+    terminal.on_screen("what you typed meanwhile was not carried out: /approve, /next --override blind")
     terminal.until("accept:decide", "/accept")
-    terminal.on_screen("nothing is accepted yet: /accept [reason] accepts exactly this")
-    terminal.type("/accept \\")
+    terminal.type("/approve \\")
     terminal.type("looks right")
     terminal.on_screen("accept exactly this? [y/N]:")
     terminal.type("y")
@@ -116,4 +116,5 @@ def test_a_whole_task_in_a_terminal(project: Project, terminal: Terminal) -> Non
     assert phases(project, run) == WAY
     assert delivered(project, run) == RIGHT
     assert paper(project, run, "accept/decision.json")["reason"] == "looks right"
+    assert paper(project, run, "accept/decision.json")["overrides"] == []
     assert '"/plan Fix add"' in (project.state / "repl-history").read_text()

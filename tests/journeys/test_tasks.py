@@ -98,6 +98,7 @@ def test_a_whole_task_at_the_prompt(project: Project):
 def test_what_is_accepted_is_shown_before_the_yes(project: Project):
     """Diff, verdicts, evidence, overrides and digests come before the question; without a yes nothing is decided."""
     run = begun(project)
+    assert typed(project, "/approve", "/quit").out.count("nothing was decided") == 1  # a command is no yes
     said = typed(project, "/accept", "n", "/quit")
     for words in (
         "+    return a + b",

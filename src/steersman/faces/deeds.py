@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from steersman.contracts.task.words import PHASES
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import REFUSED, WAITING, Deck, aside
+from steersman.faces.haste import forget_typed
 from steersman.faces.speech import insider
 from steersman.faces.voyage import drive_on, spoken
 from steersman.judges.text import one_line, visible
@@ -210,6 +211,7 @@ class Deeds:
     def _ask(self, question: str) -> str:
         if sys.stdin is None or not sys.stdin.isatty():
             raise UserError("nobody is here to be asked: give the answer as TEXT, or as JSON by question id")
+        forget_typed()  # what was typed before a question answers another one
         while True:
             click.echo(f"{aside(question)}\n> ", nl=False, file=sys.stderr)
             line = sys.stdin.readline()

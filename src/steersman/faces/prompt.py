@@ -1,15 +1,18 @@
 """The line editor of `steersman repl`: completion, several lines, a history that keeps no secrets.
 
-**Invariant:** what is typed is kept only in the state directory, readable by its owner alone, redacted first.
+**Invariant:** what is typed is kept only in the state directory, readable by its owner alone, redacted first; nothing
+that was typed before the prompt was there is an entry.
 """
 
 import os
 import stat
 from collections.abc import Callable, Iterable
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
+from steersman.faces.haste import typed_lines, unread
 from steersman.judges.redaction import redact
 from steersman.judges.text import clip, one_line, well_formed
 
@@ -36,17 +39,39 @@ def prompt_for(deck: Deck, completions: Callable[[str], list[str]]) -> "Reader":
     )
 
     def read(message: str) -> str | None:
+        begun = _meanwhile(deck, session)
         try:
-            return str(session.prompt(asking(message, session.output.get_size().columns)))
+            return str(session.prompt(asking(message, session.output.get_size().columns), default=begun))
         except EOFError:
             return None
 
     return read
 
 
+def _meanwhile(deck: Deck, session: Any) -> str:
+    """What was typed before the prompt is there is not carried out; whole lines are in the history, and the beginning
+    of one is given back."""
+    from prompt_toolkit.input.typeahead import get_typeahead
+
+    keys = "".join(press.data for press in get_typeahead(session.input))
+    lines, begun = typed_lines(keys + unread())
+    for line in lines:
+        session.history.append_string(line)
+    if lines:
+        told = f"what you typed meanwhile was not carried out: {', '.join(clip(line, 60) for line in lines)}"
+        deck.say(f"{told} (arrow up brings it back)", fg="yellow")
+    return begun
+
+
 def asking(message: str, columns: int) -> str:
-    """What stands before the cursor: a line that fits, cut with a mark where it does not, and the place to type."""
-    return f"{clip(one_line(message), columns - 1)}\n> "
+    """What stands before the cursor: where the run is and what is legal, in one line or, where that is too short for
+    both, in one for each; then the place to type."""
+    told = one_line(message)
+    if len(told) < columns or " · " not in told:
+        return f"{clip(told, columns - 1)}\n> "
+    where, _, legal = told.partition(" · ")
+    words = wrap(legal, columns - 1, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join([clip(where, columns - 1), *words, "> "])
 
 
 def completer(completions: Callable[[str], list[str]]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import DONE, Deck
 from steersman.faces.deeds import Deeds, NotNowError, begin, listed, standing
+from steersman.faces.haste import forget_typed
 from steersman.faces.lexicon import HELP, LOOKS, SAID, parted, short, slash, unknown, words_of
 from steersman.judges.text import one_line, visible
 from steersman.views.ways import AFTER, CALLED, LAID_DOWN, TASK, TRIGGERS, Standing
@@ -268,6 +269,9 @@ class Sitting:
     # ── any machine ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _approve(self, reason: str) -> int:
+        """A yes to the open gate; what would be delivered by it is shown first, and asked about."""
+        if self._is_task() and self._deeds().gate("decide") is not None:
+            return self._accept(reason)
         return self._choice("approve", reason=reason)
 
     def _rework(self, text: str) -> int:
@@ -422,12 +426,3 @@ def _after(words: str) -> tuple[tuple[str, ...], str]:
         run, _, words = words.removeprefix("--after").lstrip(" =").partition(" ")
         found, words = [*found, run], words.lstrip()
     return tuple(found), words
-
-
-def forget_typed() -> None:
-    """Drops what was typed in a terminal and not read yet."""
-    import sys
-    import termios
-
-    if sys.stdin is not None and sys.stdin.isatty():
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

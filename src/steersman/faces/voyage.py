@@ -93,7 +93,7 @@ def _held(hands: Hands, screen: Screen) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _cbreak() -> Iterator[None]:
-    """Nothing that is typed is echoed into the pane; what nobody reads now is there for the prompt that follows."""
+    """Nothing that is typed is echoed into the pane."""
     import termios
     import tty
 
