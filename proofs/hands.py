@@ -143,7 +143,7 @@ def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
     assert task.hand is not None
     wrong = [f"{key}: {judged[key]!r}" for key in SAME if judged[key] != reference[key]]
     wrong += ["it is not named"] * (not told[0].startswith(f"{task.hand[1]} "))
-    return wrong + ["nobody says what to do"] * ("/restore" not in told[1])
+    return wrong + ["nobody says what to do"] * ("`restore`" not in told[1])
 
 
 def each_stop(shore: Path) -> tuple[list[str], int, list[str]]:

@@ -325,8 +325,11 @@ def _prompt(machine: str, name: str) -> str:
 
 
 def _role_prompt(project: "Path", role: str) -> str:
+    ours = project / ".steersman"
+    if ours.is_symlink():  # nothing of ours lies behind a link: no run begins there either
+        return ""
     try:
-        return (project / ".steersman" / "prompts" / f"{role}.md").read_text(encoding="utf-8")
+        return (ours / "prompts" / f"{role}.md").read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return ""
 

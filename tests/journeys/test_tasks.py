@@ -403,6 +403,36 @@ def test_what_can_be_completed(project: Project):
     ]
 
 
+def test_nothing_of_a_task_lies_behind_a_link(project: Project):
+    """`.steersman` as a link: no run begins there; put in place meanwhile it is named with what helps, and left alone."""
+    hand_out(project, crew())
+    ours, aside = project.repo / ".steersman", project.place / "aside"
+    aside.mkdir()
+    ours.symlink_to(aside)
+    told = project.call("tasks", "new", "Fix add", "--step")
+    assert (told.code, ".steersman is a link" in told.err, "what it leads to is left alone" in told.err) == (
+        2,
+        True,
+        True,
+    )
+    assert (list(aside.iterdir()), project.call("runs", "--json").json()) == ([], [])
+    ours.unlink()
+    assert project.call("tasks", "new", "Fix add", "--step").code == 3
+    ours.rename(aside / "moved")
+    ours.symlink_to(aside / "moved")
+    before = sorted(str(path) for path in aside.rglob("*"))
+    said = project.call("tasks", "next", project.only())
+    assert "planning/planning.ai.json is a link, and links are not followed: .steersman is a link" in said.out
+    assert "remove the link that stands in the place of a folder" in said.out
+    late = project.call("tasks", "restore", project.only())
+    assert "remove the link (what it leads to stays) and try again" in late.out
+    assert sorted(str(path) for path in aside.rglob("*")) == before
+    ours.unlink()
+    (aside / "moved").rename(ours)
+    assert project.call("tasks", "retry", project.only()).code == 3
+    assert now(project) == ("planning", "ready")
+
+
 def test_a_task_that_cannot_be_read_stops_no_other(project: Project):
     """It is listed as broken; the prompt says so, and another task can be gone to and worked on."""
     broken = begun(project, None, "--step")

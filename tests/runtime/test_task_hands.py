@@ -74,7 +74,7 @@ def test_every_file_and_every_hand(tables, phase):
         assert (found.damaged, bench.event(phase)) == (1, "documents_damaged"), (name, hand)
         assert told.splitlines()[0].startswith(f"{name} "), told
         assert len(told.splitlines()) == 2
-        assert "/restore" in told.splitlines()[1]
+        assert "`restore`" in told.splitlines()[1]
         assert found.adoptable == (phase == "planning" and hand == "changed")
         facts = bench.restore()
         if hand == "folder":

@@ -74,7 +74,7 @@ def test_no_copies_and_no_folder_of_them(tmp_path, what):
         found = bench.inspect("codegen")
         told = bench.said(found.told_ref).splitlines()
     assert (found.damaged, told[0].split()[0]) == (1, COPIES)
-    assert "then `/restore` puts the recorded files back" in told[1]
+    assert "then `restore` puts the recorded files back" in told[1]
 
 
 def test_a_name_that_is_no_text(tmp_path):

@@ -79,7 +79,7 @@ def tried(bench: Bench, phase: str, name: str, hand: str) -> list[str]:
     wrong = {
         "it goes on": bench.event(phase) != "documents_damaged",
         "it is not named first": not told[0].startswith(f"{name} "),
-        "nobody says what to do": "/restore" not in told[1],
+        "nobody says what to do": "`restore`" not in told[1],
         "it may be taken over": found.adoptable != (phase == "planning" and hand == "changed"),
     }
     refused = bench.restore().error_ref

@@ -1,6 +1,6 @@
 """A run's own files on disk, below `.steersman/runs/` of the repository.
 
-Every part of a name is opened in the one before it. A file under way lies at the top of its run's folder until it is
+Every part of a name is opened in the one before it, `.steersman` itself in the repository. A file under way lies at the top of its run's folder until it is
 whole: a process that is killed leaves nothing between the artifacts.
 **Invariant:** no link is followed, no pipe or device opened; a file holds the old bytes or the new ones.
 """
@@ -21,6 +21,7 @@ from steersman.judges.text import clip
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_OURS, _RUN = 1, 3  # of what is opened on the way: `.steersman`, and the run's own folder
 _PIECE = 1 << 20
 _UNFINISHED = re.compile(r"\.([0-9]+)-[0-9]+\.part")  # the process and the thread that are at it
 _KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe",
@@ -32,6 +33,7 @@ class FolderArtifacts:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._top, self._way = root.parent.parent, (root.parent.name, root.name)
         self._swept: set[str] = set()
 
     def folder(self, run: str) -> str:
@@ -40,14 +42,13 @@ class FolderArtifacts:
     def write(self, run: str, name: str, data: bytes, *, durable: bool = False) -> None:
         *folders, last = _fit(run, name)
         try:
-            with contextlib.suppress(FileExistsError):
-                self._root.mkdir(parents=True)
-            self._ignored()
-            with _opened(self._root, folders, make=True, durable=durable) as fds:
+            self._top.mkdir(parents=True, exist_ok=True)
+            with self._opened(folders, make=True, durable=durable) as fds:
                 if isinstance(fds, Found):
                     raise self._refused("write", run, name, fds.detail)
-                self._sweep(run, fds[1])
-                _replace(fds[1], fds[-1], last, data, durable=durable)
+                self._ignored(fds[_OURS])
+                self._sweep(run, fds[_RUN])
+                _replace(fds[_RUN], fds[-1], last, data, durable=durable)
         except IsADirectoryError as error:
             raise self._refused("write", run, name, f"{last} is a folder") from error
         except OSError as error:
@@ -55,14 +56,14 @@ class FolderArtifacts:
 
     def read(self, run: str, name: str, most: int = 16 * 1024 * 1024) -> Found:
         *folders, last = _inside(run, name)
-        with _opened(self._root, folders) as fds:
+        with self._opened(folders) as fds:
             return fds if isinstance(fds, Found) else _file(last, fds[-1], most)
 
     def names(self, run: str, folder: str, most: int = 20_000) -> tuple[str, ...]:
         from steersman.judges.artifact_names import DEEPEST
 
         parts = _inside(run, folder) if folder else (_run(run),)
-        with _opened(self._root, parts) as fds:
+        with self._opened(parts) as fds:
             if isinstance(fds, Found):
                 return () if fds.kind == "missing" else ("",)
             below = (
@@ -75,21 +76,32 @@ class FolderArtifacts:
 
     def remove(self, run: str, name: str) -> None:
         *folders, last = _inside(run, name)
-        with _opened(self._root, folders) as fds:
+        with self._opened(folders) as fds:
             if isinstance(fds, Found):
                 if fds.kind in {"link", "unreadable"}:
                     raise self._refused("remove", run, name, fds.detail)
                 return  # where a file or nothing is in the place of a folder, nothing is in that folder
             if (why := _unlinked(last, fds[-1])) is not None:
                 raise self._refused("remove", run, name, why)
-            _prune(fds, folders)
+            _prune(fds[_RUN:], folders[1:])
+
+    def _opened(
+        self, folders: Sequence[str], *, make: bool = False, durable: bool = False
+    ) -> contextlib.AbstractContextManager[list[int] | Found]:
+        return _opened(self._top, (*self._way, *folders), make=make, durable=durable)
 
     def _refused(self, verb: str, run: str, name: str, why: str) -> WorkspaceError:
-        return WorkspaceError(f"cannot {verb} {self._root / run / name}: {why}; put that right and try again")
+        linked = why.endswith(_KINDS[stat.S_IFLNK])
+        first = "remove the link (what it leads to stays)" if linked else "put that right"
+        return WorkspaceError(f"cannot {verb} {self._root / run / name}: {why}; {first} and try again")
 
-    def _ignored(self) -> None:
+    @staticmethod
+    def _ignored(ours: int) -> None:
         """Artifacts are not part of the user's tree."""
-        with contextlib.suppress(OSError), open(self._root.parent / ".gitignore", "xb") as file:
+        with (
+            contextlib.suppress(OSError),
+            open(os.open(".gitignore", _NEW, 0o644, dir_fd=ours), "wb") as file,
+        ):
             file.write(b"/runs/\n/.gitignore\n")  # this file too: the checkout stays as it was
 
     def _sweep(self, run: str, top: int) -> None:
@@ -142,12 +154,12 @@ def _run(run: str) -> str:
 
 @contextlib.contextmanager
 def _opened(
-    root: Path, parts: Sequence[str], *, make: bool = False, durable: bool = False
+    top: Path, parts: Sequence[str], *, make: bool = False, durable: bool = False
 ) -> Iterator[list[int] | Found]:
-    """The root and these folders, each opened in the one before it; or what is found in the place of one."""
+    """The top and these folders, each opened in the one before it; or what is found in the place of one."""
     with contextlib.ExitStack() as stack:
         fds: list[int] = []
-        for part in (str(root), *parts):
+        for part in (str(top), *parts):
             above = fds[-1] if fds else None
             if make and above is not None:
                 _make(part, above, durable=durable)
@@ -282,7 +294,7 @@ def _unlinked(name: str, above: int) -> str | None:
 
 def _prune(fds: Sequence[int], folders: Sequence[str]) -> None:
     """Removes folders that are empty now, the innermost first; the run's own stays."""
-    for above, part in reversed(list(zip(fds[1:], folders[1:], strict=False))):
+    for above, part in reversed(list(zip(fds, folders, strict=False))):
         try:
             os.rmdir(part, dir_fd=above)
         except OSError:

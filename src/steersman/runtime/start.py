@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.config import Config
+from steersman.contracts.task.words import STATE
 from steersman.contracts.workspace import Base
 from steersman.errors import OverBudget, StaleError, UserError
 from steersman.judges.problems import field as field_name
@@ -57,6 +58,7 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
         if missing:
             raise UserError(missing)
     run = run or world.chance.run_id()
+    _has_room(world, run)
     lock = world.locks.acquire(run)
     if lock is None:
         raise UserError(f"run {run} is being made elsewhere")
@@ -65,6 +67,20 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     except BaseException:
         lock.release()
         raise
+
+
+def _has_room(world: World, run: str) -> None:
+    """Where the files of a run would lie somewhere else than it seems, none begins."""
+    found = world.artifacts.read(run, STATE)
+    if found.kind in ("link", "other", "unreadable"):
+        place, stays = (
+            world.artifacts.folder(run),
+            "; what it leads to is left alone" if found.kind == "link" else "",
+        )
+        raise UserError(
+            f"no run begins here: its files would be in {place}, but {found.detail}, and not followed: "
+            f"put a folder in its place, or nothing{stays}"
+        )
 
 
 def _base(world: World, config: Config) -> Base:

@@ -59,7 +59,7 @@ def test_no_file(name, kind, problem):
     """What is there instead of the file is named, and what to do; nothing of it can be taken over."""
     found = damage(name, Found(kind, b"as it was", "to \x1b"), SHA, mine=True, task_id=TASK)
     assert (found.name, found.problem, found.adoptable) == (name, problem, False)
-    assert ("`/restore`" in found.next) == (name != STATE)
+    assert ("`restore`" in found.next) == (name != STATE)
 
 
 def test_without_more_words():
@@ -80,7 +80,7 @@ def test_emptied(name):
 def test_the_digest_alone(name):
     """Of what is no document nothing more can be said than that it is not what was recorded."""
     found = of(name, b"diff --git")
-    assert found[1:] == ("is not what was recorded", "`/restore` puts the recorded file back", False)
+    assert found[1:] == ("is not what was recorded", "`restore` puts the recorded file back", False)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -138,16 +138,28 @@ def test_few_problems_of_many():
     assert len(of(PLAN, changed(requirements=["\n"] * 200, **{"k\n" * 900: 1})).problem) < 900
 
 
+def test_a_link_in_the_place_of_a_folder_is_for_its_person_to_remove():
+    """Nothing is put back behind a link: what helps is said, and a link that is the file itself is simply replaced."""
+    for above in ("planning", ".steersman", "runs"):
+        found = damage(PLAN, Found("link", detail=f"{above} is a link"), "0" * 64, mine=True)
+        assert found is not None
+        assert found.next.startswith("remove the link that stands in the place of a folder")
+    for own in (PLAN, "planning.ai.json"):
+        found = damage(PLAN, Found("link", detail=f"{own} is a link"), "0" * 64, mine=True)
+        assert found is not None
+        assert found.next == "`restore` puts the recorded file back; what the link leads to is left alone"
+
+
 @pytest.mark.parametrize(("name", "data"), [(PLAN, changed(title="Mine")), (FILES, SCOPE)])
 def test_a_plan_that_was_meant(name, data):
     """A whole plan of this task may be taken over while it is planned, and at no other time."""
     found = of(name, data)
     assert found.adoptable
     assert "whole" in found.problem
-    assert "`/adopt`" in found.next
-    assert "`/restore`" in found.next
+    assert "`adopt`" in found.next
+    assert "`restore`" in found.next
     late = of(name, data, mine=False)
-    assert late[1:] == ("was changed by hand", "`/restore` puts the recorded file back", False)
+    assert late[1:] == ("was changed by hand", "`restore` puts the recorded file back", False)
 
 
 @pytest.mark.parametrize("task_id", ["261116-other1", ""])
@@ -164,7 +176,7 @@ def test_no_verdict_is_taken_over():
         "task_id": TASK, "round": 1, "tree": "", "patch_digest": "", "ok": True, "decision": "passes", "reviewers": [],
     }  # fmt: skip
     found = of(CODE_REVIEW, json.dumps(review).encode())
-    assert found[1:] == ("was changed by hand", "`/restore` puts the recorded file back", False)
+    assert found[1:] == ("was changed by hand", "`restore` puts the recorded file back", False)
     state = {
         "task_id": TASK, "title": "t", "phase": "done", "step": "", "status": "", "entries": 1, "actors": {},
         "artifacts": {},
@@ -182,24 +194,22 @@ def test_no_verdict_is_taken_over():
 )  # fmt: skip
 def test_no_folder(found, problem, first):
     """Something in the place of the folder of copies: what it is, and what a person has to do before it is put back."""
-    told = f"{first}, then `/restore` puts the recorded files back"
+    told = f"{first}, then `restore` puts the recorded files back"
     assert no_folder(COPIES, found) == Damage(COPIES, problem, told, False)
 
 
 def test_strangers():
     """A file is taken away; into a folder that is locked nobody looks."""
-    assert stranger("code/files/x").next == "`/restore` takes it away"
-    assert (
-        stranger("code/files/x/").next == "move it away, or make it readable; then `/restore` takes it away"
-    )
+    assert stranger("code/files/x").next == "`restore` takes it away"
+    assert stranger("code/files/x/").next == "move it away, or make it readable; then `restore` takes it away"
 
 
 def test_told():
     """People read the file, what is wrong and what to do; a name cannot forge a line."""
     lines = told(
-        [Damage(PLAN, "is deleted", "`/restore`", False), Damage("a\nb\x1b", "is empty", "look", False)]
+        [Damage(PLAN, "is deleted", "`restore`", False), Damage("a\nb\x1b", "is empty", "look", False)]
     )
-    assert lines == f"{PLAN} is deleted\n    `/restore`\na\\nb\\x1b is empty\n    look"
+    assert lines == f"{PLAN} is deleted\n    `restore`\na\\nb\\x1b is empty\n    look"
     assert told(()) == ""
 
 

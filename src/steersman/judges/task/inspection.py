@@ -25,8 +25,8 @@ _AT = re.compile(
     re.DOTALL,
 )
 
-RESTORE = "`/restore` puts the recorded file back"
-ADOPT = f"`/adopt` takes your plan over, {RESTORE}"
+RESTORE = "`restore` puts the recorded file back"
+ADOPT = f"`adopt` takes your plan over, {RESTORE}"
 
 
 class Damage(NamedTuple):
@@ -44,10 +44,10 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
         return None
     problem = no_file(found) or _unreadable_text(name, found.data)
     if problem:
-        return Damage(name, problem, _next(name, found.kind), adoptable=False)
+        return Damage(name, problem, _next(name, found), adoptable=False)
     document = msgspec.json.decode(found.data)
     if name not in (PLAN, FILES) or not mine:
-        return Damage(name, "was changed by hand", _next(name, "file"), adoptable=False)
+        return Damage(name, "was changed by hand", _next(name, found), adoptable=False)
     if document["task_id"] != task_id:
         theirs = clip(one_line(document["task_id"]), _SAID)
         problem = f"was changed by hand, and is the plan of another task: its task_id is {theirs}"
@@ -57,7 +57,7 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
 
 def stranger(name: str) -> Damage:
     """Something among the copies that nobody laid down; a folder, which nobody can look into, is not taken away."""
-    what = "move it away, or make it readable; then `/restore`" if name.endswith("/") else "`/restore`"
+    what = "move it away, or make it readable; then `restore`" if name.endswith("/") else "`restore`"
     return Damage(name, "was put there by somebody else", f"{what} takes it away", adoptable=False)
 
 
@@ -65,7 +65,7 @@ def no_folder(name: str, found: Found) -> Damage:
     """Something else in the place of a folder of copies, or a folder that cannot be looked into."""
     problem = "is a file, and not the folder of copies" if found.kind == "file" else no_file(found)
     first = "make it readable" if found.kind == "unreadable" else "move it away"
-    return Damage(name, problem, f"{first}, then `/restore` puts the recorded files back", adoptable=False)
+    return Damage(name, problem, f"{first}, then `restore` puts the recorded files back", adoptable=False)
 
 
 def no_file(found: Found) -> str:
@@ -127,10 +127,18 @@ def _unfit(what: str) -> str:
     return f"does not fit its schema: {clip(one_line(what), 2 * _SAID)}"
 
 
-def _next(name: str, kind: str) -> str:
+def _above(name: str, found: Found) -> bool:
+    """Whether the link is not the file, but a folder on the way to it."""
+    linked = found.detail.removesuffix(" is a link")
+    return linked != found.detail and linked not in (name, name.rpartition("/")[2])
+
+
+def _next(name: str, found: Found) -> str:
     if name == STATE:
         return "nothing to do: it is made again from the tape"
-    match kind:
+    match found.kind:
+        case "link" if _above(name, found):
+            return f"remove the link that stands in the place of a folder, what it leads to stays; then {RESTORE}"
         case "link":
             return f"{RESTORE}; what the link leads to is left alone"
         case "other":
