@@ -24,12 +24,13 @@ from steersman.contracts.task.words import COPIES, PATCH, STATE
 from steersman.ports.journal import Gate
 from steersman.runtime.call import Call
 from steersman.runtime.live import load
+from steersman.runtime.performers.repair import ASIDE
 from steersman.runtime.start import Order
 from steersman.testing.rights import rights_count
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "runtime"))
 from bench import RECORDS, Bench  # beside the tests that take a sample
-from vandal import BESIDE, HANDS, everything, heal, retold, spoil, tried
+from vandal import BESIDE, HANDS, NOWHERE, everything, heal, planted, retold, spoil, tried
 
 Hand = tuple[str, str, str]  # phase, file, what is done
 SAME = ("outcome", "way", "documents", "state", "delivered", "whole", "stale", "troubles")
@@ -121,6 +122,9 @@ def each_phase(shore: Path, step: int) -> tuple[int, list[str]]:
         for name, hand in list(product(names, HANDS))[::step]:
             cases += 1
             wrong += tried(bench, phase, name, hand)
+        for name in [n for n in NOWHERE if n not in bench.c.artifacts][::step]:
+            cases += 1
+            wrong += planted(bench, phase, name)
     return cases, wrong
 
 
@@ -129,7 +133,11 @@ def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[s
     accepted, reverted = Handled(shore / "accepted"), Handled(shore / "reverted", end="revert")
     references = {"approve": accepted.lived(), "revert": reverted.lived()}
     laid = {**accepted.laid, "revert": reverted.laid["revert"]}
-    cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in HANDS][::step]
+    cases = [(phase, name, hand) for phase, names in laid.items() for name in names for hand in HANDS]
+    cases += [
+        (phase, name, "planted") for phase, names in laid.items() for name in NOWHERE if name not in names
+    ]
+    cases = cases[::step]
     wrong = []
     for n, hand in enumerate(cases):
         task = Handled(shore / str(n), hand, end="revert" if hand[0] == "revert" else "approve")
@@ -139,6 +147,7 @@ def each_task(shore: Path, step: int) -> tuple[dict[str, list[str]], int, list[s
 
 def _amiss(task: Handled, reference: dict[str, Any]) -> list[str]:
     judged = task.lived()
+    judged["documents"] = {n: d for n, d in judged["documents"].items() if not n.startswith(f"{ASIDE}/")}
     told = task.told[0].splitlines() if task.told else ["", ""]
     assert task.hand is not None
     wrong = [f"{key}: {judged[key]!r}" for key in SAME if judged[key] != reference[key]]
@@ -168,7 +177,7 @@ def prove(quick: bool) -> dict[str, Any]:
         "ok": not faults and set(laid) == set(RECORDS),
         **stamp(quick, "none: every combination is taken"),
         "combinations": phases + tasks + beside,
-        "hands": list(HANDS),
+        "hands": [*HANDS, "planted"],
         "files": {**laid, "at every stop": list(BESIDE)},
         "stops": stops,
         "phases_by_themselves": phases,

@@ -403,6 +403,40 @@ def test_what_can_be_completed(project: Project):
     ]
 
 
+def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Project):
+    """Planted documents and a state made up by hand: named where it waits and when it is done, shown as what they are."""
+    run = begun(project, None, "--step")
+    folder = project.repo / ".steersman" / "runs" / run
+    for name in ("accept/decision.json", "planning/extra.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text('{"decision": "accepted"}')
+    assert "accept/decision.json  NOT on record" in project.call("tasks", "show", run).out
+    shown = project.call("tasks", "show", run, "accept/decision.json")
+    assert (shown.code, "is not on record: nobody has laid it down" in shown.err) == (0, True)
+    asked = project.call("tasks", "next", run).out
+    assert "accept/decision.json is not on record" in asked
+    assert "planning/extra.json is not on record" in asked
+    restored = project.call("tasks", "restore", run).out
+    assert "moved aside: planning/extra.json, now aside/1/planning/extra.json" in restored
+    went_on(project, run, 5)
+    assert project.call("tasks", "accept", run).code == 0
+    right = (folder / "state.json").read_bytes()
+    assert paper(project, run, "state.json")["step"] == ""
+    (folder / "state.json").write_text('{"phase": "planning"}')
+    again = f"`steersman tasks restore {run}` makes it again from the tape"
+    for words in (("show", run), ("why", run), ("tasks", "list")):
+        told = project.call(*words)
+        assert ("state.json could not be read" in told.out, again in told.out) == (True, True), told
+    assert "state.json  NOT what the tape says" in project.call("tasks", "show", run).out
+    shown = project.call("tasks", "show", run, "state.json")
+    assert (json.loads(shown.out)["phase"], "this is what the tape says" in shown.err) == ("done", True)
+    assert (folder / "state.json").read_text() == '{"phase": "planning"}'  # whoever looks changes nothing
+    done = project.call("tasks", "restore", run)
+    assert (done.code, "it was made again from the tape" in done.out) == (0, True), done
+    assert (folder / "state.json").read_bytes() == right
+    assert project.call("tasks", "restore", run).code == 4
+
+
 def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     """`.steersman` as a link: no run begins there; put in place meanwhile it is named with what helps, and left alone."""
     hand_out(project, crew())

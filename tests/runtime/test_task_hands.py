@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from bench import RECORDS, Bench, asked, draft, file
-from vandal import BYTES, HANDS, tried
+from vandal import BYTES, FORGED, HANDS, NOWHERE, planted, tried
 
 from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import WorkspaceError
@@ -97,6 +97,47 @@ def test_every_hand_on_a_disk(tmp_path, name):
         assert [fault for hand in hands for fault in tried(bench, "codegen", name, hand)] == []
 
 
+@pytest.mark.parametrize("phase", PHASES)
+def test_what_nobody_has_laid_down(tables, phase):
+    """In each phase, under the name of each document that is not there yet and beside those that are: named, moved aside."""
+    bench = tables[phase]
+    before = dict(bench.artifacts.files)
+    for name in (n for n in NOWHERE if n not in bench.c.artifacts):
+        bench.artifacts.files[bench.run, name] = FORGED
+        found = bench.inspect(phase)
+        assert (found.damaged, found.adoptable, bench.event(phase)) == (1, 0, "documents_damaged"), name
+        assert bench.said(found.told_ref).startswith(f"{name} is not on record: nobody has laid it down")
+        told = bench.said(bench.restore().told_ref)
+        (kept,) = {n for _, n in bench.artifacts.files} - {n for _, n in before}
+        assert f"moved aside: {name}, now {kept}" in told
+        assert bench.artifacts.files.pop((bench.run, kept)) == FORGED
+        assert dict(bench.artifacts.files) == before
+        assert bench.inspect(phase).damaged == 0
+
+
+def test_what_is_planted_on_a_disk(tmp_path):
+    """The same on real files; of a link only the link goes, what is too long or locked is for its person to move."""
+    bench = Bench(tmp_path, disk=True).through("plan_review")
+    assert [
+        f for n in ("accept/decision.json", "planning/extra.json") for f in planted(bench, "plan_review", n)
+    ] == []
+    folder, theirs = Path(bench.artifacts.folder(bench.run)), tmp_path / "theirs"
+    theirs.write_bytes(FORGED)
+    (folder / "revert").symlink_to(tmp_path)
+    (folder / "accept").mkdir()
+    (folder / "accept" / "decision.json").symlink_to(theirs)
+    assert bench.inspect("plan_review").damaged == 2
+    assert "moved aside: revert\n" in bench.said(bench.restore().told_ref) + "\n"
+    assert (theirs.read_bytes(), bench.inspect("plan_review").damaged) == (FORGED, 0)
+    with (folder / "planning" / "long.bin").open("wb") as file:
+        file.truncate(1 << 25)
+    assert "planning/long.bin cannot be moved aside" in bench.said(bench.restore().error_ref)
+    (folder / "planning" / "long.bin").unlink()
+    (folder / "test").write_bytes(b"no folder")
+    assert bench.inspect("plan_review").damaged == 1
+    assert (bench.restore().error_ref, bench.inspect("plan_review").damaged) == ("", 0)
+
+
 def test_everything_at_once(tables):
     """All files are gone, or all are garbage: each is named, and all are put back."""
     bench = tables["accept"]
@@ -144,7 +185,7 @@ def test_a_stranger_among_the_copies_is_noticed_and_taken_away(tmp_path, name, d
     bench.artifacts.write(bench.run, f"{COPIES}/{name}", b"mine\n")
     found = bench.inspect("codegen")
     assert found.damaged == 1
-    assert bench.said(found.told_ref).startswith(f"{COPIES}/{name} was put there by somebody else")
+    assert bench.said(found.told_ref).startswith(f"{COPIES}/{name} is not on record")
     assert bench.event("codegen") == "documents_damaged"
     bench.restore()
     assert bench.artifacts.names(bench.run, COPIES) == ("calc.py", "new/b.py")

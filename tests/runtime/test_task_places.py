@@ -4,14 +4,18 @@ import os
 from itertools import product
 from pathlib import Path
 
+import msgspec
 import pytest
 from bench import Bench
 from test_task_runs import Task
 from vandal import BESIDE, HANDS, retold
 
 from steersman.adapters.artifacts import FolderArtifacts
+from steersman.contracts.task.documents import TaskState
 from steersman.runtime import projections
+from steersman.runtime.live import load
 from steersman.testing.rights import rights_count
+from steersman.views.task import own_digest, rendered
 
 COPIES = "code/files"
 
@@ -42,7 +46,7 @@ def test_a_locked_folder(tmp_path, folder):
     told = bench.said(found.told_ref)
     assert (found.damaged > 0, bench.event("codegen")) == (True, "documents_damaged")
     assert all(line.startswith(folder) for line in told.splitlines()[::2]), told
-    assert "cannot be read" in told or "was put there by somebody else" in told
+    assert "cannot be read" in told or "is not on record" in told
     refused = bench.said(bench.restore().error_ref)
     assert f"{place(bench, folder)}" in refused
     assert "put that right and try again" in refused
@@ -117,7 +121,7 @@ def test_a_killed_write_is_no_hand(tmp_path):
     task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
     assert projections.write(task.world, task.run) == []
     folder = Path(task.artifacts.folder(task.run))
-    names = ("state.json", "report.md", "transcript.jsonl", "timeline.json")
+    names = ("transcript.jsonl", "state.json", "report.md", "timeline.json")
     kept = {name: (folder / name).read_bytes() for name in names}
     task.say("approve")
     for n, name in enumerate(names):
@@ -129,3 +133,35 @@ def test_a_killed_write_is_no_hand(tmp_path):
         for old in names[n:]:
             (folder / old).write_bytes(kept[old])
         assert projections.write(task.world, task.run) == [], names[n:]
+
+
+def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
+    """One of another task, one with a digest that was worked out again, and a transcript without its last lines are told;
+    both of them as they were before are only old."""
+    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
+    folder, names = Path(task.artifacts.folder(task.run)), ("state.json", "transcript.jsonl")
+    projections.write(task.world, task.run)
+    old = {name: (folder / name).read_bytes() for name in names}
+    task.say("approve")
+    projections.write(task.world, task.run)
+    new = {name: (folder / name).read_bytes() for name in names}
+
+    def told(**by_name):
+        for name, data in {**new, **{n.replace("_", "."): d for n, d in by_name.items()}}.items():
+            (folder / name).write_bytes(data)
+        return projections.by_hand(task.world, load(task.world, task.run))
+
+    assert told() == told(state_json=old["state.json"], transcript_jsonl=old["transcript.jsonl"]) == {}
+    theirs = new["state.json"].replace(task.run.encode(), b"261116-others")
+    assert told(state_json=theirs) == {"state.json": "is not of this task: its task_id is 261116-others"}
+    forged = msgspec.structs.replace(
+        msgspec.json.decode(new["state.json"], type=TaskState), phase="done", outcome="accepted"
+    )
+    forged = rendered(msgspec.structs.replace(forged, digest=own_digest(forged)))
+    assert told(state_json=forged)["state.json"].startswith("was changed by hand: phase done")
+    cut = told(transcript_jsonl=old["transcript.jsonl"])["transcript.jsonl"]
+    before, after = (data.count(b"\n") for data in (old["transcript.jsonl"], new["transcript.jsonl"]))
+    assert cut == f"was cut short: it ends with line {before} of {after}"
+    assert projections.write(task.world, task.run) == [
+        f"transcript.jsonl {cut}: it was made again from the tape"
+    ]

@@ -8,7 +8,10 @@ from pathlib import Path
 from bench import Bench
 
 from steersman.contracts.task.documents import DOCUMENTS
+from steersman.contracts.task.words import PATCH, STATE
 from steersman.runtime import projections
+from steersman.runtime.looking import FOLDERS
+from steersman.runtime.performers.repair import ASIDE
 from steersman.runtime.world import World
 
 
@@ -32,12 +35,18 @@ BYTES: dict[str, Callable[[str, bytes], bytes]] = {
 }
 PLANTED = ("link", "folder", "unreadable")
 HANDS = ("deleted", *BYTES, *PLANTED)
+FORGED = b'{"decision": "accepted", "decided_by": "ann"}'
 BESIDE = ("state.json", "transcript.jsonl")  # made from the tape
+NOWHERE = (*(n for n in (*DOCUMENTS, PATCH) if n != STATE), *(f"{folder}/extra.json" for folder in FOLDERS))
 
 
 def spoil(folder: Path, name: str, hand: str) -> None:
     """What a hand does to a file; a link leads to the right bytes in the wrong place."""
     path = folder / name
+    if hand == "planted":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(FORGED)
+        return
     data = path.read_bytes()
     if hand in BYTES:
         path.write_bytes(BYTES[hand](name, data))
@@ -61,11 +70,11 @@ def heal(folder: Path, name: str) -> None:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """All plain files below a folder, with what is in them."""
+    """All plain files below a folder, with what is in them; but for those that were moved aside."""
     return {
         str(p.relative_to(folder)): p.read_bytes()
         for p in sorted(folder.rglob("*"))
-        if p.is_file() and not p.is_symlink()
+        if p.is_file() and not p.is_symlink() and p.relative_to(folder).parts[0] != ASIDE
     }
 
 
@@ -93,6 +102,23 @@ def tried(bench: Bench, phase: str, name: str, hand: str) -> list[str]:
     if hand == "link":
         wrong["what the link leads to is changed"] = theirs.read_bytes() != before[name]
     return [f"{phase}: {name} {hand}: {what}" for what, holds in wrong.items() if holds]
+
+
+def planted(bench: Bench, phase: str, name: str) -> list[str]:
+    """A file under a document's name, or beside one, that nobody has laid down: named, not trusted, moved aside."""
+    folder = Path(bench.artifacts.folder(bench.run))
+    before, kept = everything(folder), len(list((folder / ASIDE).rglob(Path(name).name)))
+    spoil(folder, name, "planted")
+    told = bench.said(bench.inspect(phase).told_ref)
+    wrong = {
+        "it goes on": bench.event(phase) != "documents_damaged",
+        "it is not named": not told.startswith(f"{name} is not on record"),
+        "it cannot be moved": bool(bench.restore().error_ref),
+        "it is still there": everything(folder) != before,
+        "nobody keeps it": len(list((folder / ASIDE).rglob(Path(name).name))) != kept + 1,
+        "it is still damaged": bench.inspect(phase).damaged != 0,
+    }
+    return [f"{phase}: {name} planted: {what}" for what, holds in wrong.items() if holds]
 
 
 def retold(world: World, run: str, name: str, hand: str) -> list[str]:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from steersman.contracts.task.words import PHASES
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import REFUSED, WAITING, Deck, aside
+from steersman.faces.deck import DONE, ENDED, REFUSED, WAITING, Deck, aside
 from steersman.faces.haste import forget_typed
+from steersman.faces.papers import touched
 from steersman.faces.speech import insider
 from steersman.faces.voyage import drive_on, spoken
 from steersman.judges.text import one_line, visible
@@ -181,6 +182,26 @@ class Deeds:
         if choice == "raise":
             raise UserError(f"give the new limit: {self.deck.me} answer {self.run} raise --tokens N")
         return self._answered(gate, choice, reason=reason, text=self._text(text))
+
+    def restore(self, reason: str = "") -> int:
+        """Recorded documents put back, where that is asked; what is made from the tape is made again at any time."""
+        from steersman.runtime.projections import by_hand, write
+
+        gate, world = self.gate(), self.deck.bridge.world
+        hands = by_hand(world, self.deck.bridge.live(self.run))
+        if not hands or (gate is not None and "restore" in gate.choices):
+            return self.choose("restore", reason=reason)
+        refused = insider(self.deck, self.run, "restore")
+        if refused is not None:
+            return refused
+        told = write(world, self.run)
+        for line in told:
+            self.deck.say(line)
+        left = by_hand(world, self.deck.bridge.live(self.run))
+        self.deck.tell(
+            {"run": self.run, "made_again": [name for name in hands if name not in left], "told": told}
+        )
+        return ENDED if left else DONE
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -367,7 +388,8 @@ def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
 
 def _stands(deck: Deck, head: Head) -> Standing:
     try:
-        return replace(standing(deck, head.run), overrides=_waived(deck, head.run))
+        found = standing(deck, head.run)
+        return replace(found, overrides=_waived(deck, head.run), files=tuple(touched(deck, head.run)))
     except SteersmanError as error:
         return Standing(
             run=head.run,

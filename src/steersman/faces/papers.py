@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from steersman.contracts.task.words import PATCH, STATE, TRANSCRIPT
+from steersman.contracts.task.words import COPIES, PATCH, STATE, TRANSCRIPT
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
 from steersman.kernel.snapshot import fields
-from steersman.runtime.projections import Picture, picture
+from steersman.runtime.projections import Picture, made, picture
 
 BESIDE = (STATE, TRANSCRIPT, "report.md")  # projections: made from the tape whenever they are wanted
+RIGHT, UNKNOWN = "as recorded", "NOT on record: nobody has laid it down"
 
 
 class Paper(msgspec.Struct, frozen=True):
@@ -21,22 +22,49 @@ class Paper(msgspec.Struct, frozen=True):
 
     name: str
     digest: str
-    disk: str  # as recorded | changed | missing | no plain file …
+    disk: str  # as recorded | NOT as recorded | missing | NOT on record …
 
 
 def papers(deck: Deck, run: str) -> list[Paper]:
-    """Every document of a run, in the order of their names."""
+    """Every document of a run in the order of their names, then what lies among them and is none, and what hands did to
+    the files that are made from the tape."""
+    from steersman.runtime.looking import strangers
+    from steersman.runtime.projections import by_hand
+
+    live, world = deck.sight.live(run), deck.sight.world
+    c = fields(live.snapshot.context)
+    recorded: dict[str, str] = c.get("artifacts", {})
+    found = [Paper(name, digest, _disk(deck, run, name, digest)) for name, digest in sorted(recorded.items())]
+    if "artifacts" in c:
+        found += [Paper(name, "", UNKNOWN) for name in strangers(world.artifacts, run, recorded)]
+    return [
+        *found,
+        *(Paper(name, "", f"NOT what the tape says: {why}") for name, why in by_hand(world, live).items()),
+    ]
+
+
+def _disk(deck: Deck, run: str, name: str, recorded: str) -> str:
+    from steersman.judges.task.inspection import no_file
     from steersman.runtime.looking import digests
 
-    recorded: dict[str, str] = fields(deck.sight.live(run).snapshot.context).get("artifacts", {})
-    found = digests(deck.sight.world.artifacts, run, recorded)
-    return [Paper(name, digest, _compared(digest, found[name])) for name, digest in sorted(recorded.items())]
+    artifacts = deck.sight.world.artifacts
+    if digests(artifacts, run, (name,))[name] == recorded:
+        return RIGHT
+    found = artifacts.read(run, name)
+    if name == COPIES or found.kind == "file":
+        return "NOT as recorded"
+    return "missing" if found.kind == "missing" else f"NOT as recorded: it {no_file(found)}"
 
 
-def _compared(recorded: str, found: str) -> str:
-    if recorded == found:
-        return "as recorded"
-    return "NOT as recorded" if found else "missing"
+def touched(deck: Deck, run: str) -> list[str]:
+    """What hands did to the files that are made from the tape, in words, with what makes them again."""
+    from steersman.runtime.projections import by_hand
+
+    again = "/restore" if deck.prompting else f"{deck.me} tasks restore {run}"
+    told = by_hand(deck.sight.world, deck.sight.live(run)).items()
+    return [
+        f"{name} {why}: it counts for nothing; `{again}` makes it again from the tape" for name, why in told
+    ]
 
 
 def tell_papers(deck: Deck, run: str) -> None:
@@ -45,18 +73,22 @@ def tell_papers(deck: Deck, run: str) -> None:
     deck.tell({"run": run, "folder": deck.sight.world.artifacts.folder(run), "documents": there})
     deck.say(f"documents in {deck.sight.world.artifacts.folder(run)}:")
     for p in there:
-        deck.say(f"  {p.digest[:12]}  {p.name}  {p.disk}", fg=None if p.disk == "as recorded" else "red")
+        deck.say(f"  {p.digest[:12]:12}  {p.name}  {p.disk}", fg=None if p.disk == RIGHT else "red")
     if not there:
         deck.say("  none yet")
 
 
 def tell_paper(deck: Deck, run: str, name: str) -> None:
-    """One document as it was recorded, else a file beside them as it is on disk."""
+    """One document as it was recorded, or made from the tape; else a file beside them as it is on disk."""
     seen = picture(deck.sight.world, run)
     documents = fields(seen.snapshot.context).get("documents", {})
     if name in documents:
         text = seen.text(documents[name])
         _told_changes(deck, run, name, seen)
+    elif (projection := made(seen, name)) is not None:
+        text = projection.decode("utf-8", "backslashreplace")
+        for told in (t for t in touched(deck, run) if t.startswith(f"{name} ")):
+            deck.warn(f"{told}; this is what the tape says", fg="yellow")
     else:
         text = _beside(deck, run, name, sorted(documents))
     deck.tell({"run": run, "name": name, "text": text})
@@ -80,6 +112,10 @@ def _beside(deck: Deck, run: str, name: str, known: list[str]) -> str:
     found = deck.sight.world.artifacts.read(run, name) if not problem else None
     if found is None or found.kind != "file":
         raise UserError(f"run {run} has no document {name!r}: {', '.join((*known, *BESIDE))}")
+    if not name.startswith(f"{COPIES}/"):
+        deck.warn(
+            f"{name} is not on record: nobody has laid it down; this is what lies on the disk", fg="yellow"
+        )
     return found.data.decode("utf-8", "backslashreplace")
 
 

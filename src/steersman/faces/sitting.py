@@ -241,7 +241,7 @@ class Sitting:
         return self._deeds().begin(reason)
 
     def _restore(self, reason: str) -> int:
-        return self._deeds().choose("restore", reason=reason)
+        return self._deeds().restore(reason)
 
     def _adopt(self, reason: str) -> int:
         return self._deeds().choose("adopt", reason=reason)

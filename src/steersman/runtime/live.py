@@ -73,6 +73,10 @@ class Payloads:
         """The text as it would be kept, for whoever keeps only a part of it."""
         return redact(text, self._known(), self._key or b"")
 
+    def mark(self, digest: str) -> str:
+        """A digest under the run's key: whoever has not the store cannot make it; nothing where the key was pruned."""
+        return hmac.digest(self._key, f"mark:{digest}".encode(), "sha256").hex() if self._key else ""
+
     def get(self, ref: str) -> str:
         """The text behind a name; empty for no name."""
         if not ref:

@@ -6,10 +6,13 @@
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from steersman.contracts.task.words import COPIES
+from steersman.contracts.task.documents import DOCUMENTS
+from steersman.contracts.task.words import COPIES, FILES, PATCH
 from steersman.judges.task.found import Found
 from steersman.judges.task.inspection import folder_digest
 from steersman.ports.artifacts import Artifacts
+
+FOLDERS = tuple(sorted({name.partition("/")[0] for name in (*DOCUMENTS, PATCH) if "/" in name}))
 
 
 def look(artifacts: Artifacts, run: str, names: Iterable[str]) -> dict[str, Found]:
@@ -42,3 +45,26 @@ def _digest(artifacts: Artifacts, run: str, name: str) -> str:
 def still(artifacts: Artifacts, run: str, seen: Mapping[str, str]) -> bool:
     """Whether the files are what they were when they were looked at."""
     return digests(artifacts, run, seen) == dict(seen)
+
+
+def strangers(artifacts: Artifacts, run: str, recorded: Iterable[str]) -> list[str]:
+    """What lies where documents of a task lie, and is none that was recorded; copies are looked at by themselves."""
+    known = set(recorded)
+    found = [name for folder in FOLDERS for name in _unknown(artifacts, run, folder, known)]
+    if FILES not in known and artifacts.read(run, FILES).kind != "missing":
+        found.append(FILES)
+    return found
+
+
+def _unknown(artifacts: Artifacts, run: str, folder: str, known: set[str]) -> Iterable[str]:
+    names = artifacts.names(run, folder)
+    if names == ("",):  # no folder: whatever was recorded there is told as missing or worse
+        locked = artifacts.read(run, folder).kind in ("unreadable", "other")
+        return () if any(k.startswith(f"{folder}/") for k in known) else (f"{folder}/" if locked else folder,)
+    below = (f"{folder}/{name}" for name in names)
+    return (name for name in below if not _covered(name, known))
+
+
+def _covered(name: str, known: set[str]) -> bool:
+    """Whether it was recorded, or lies in something that stands in a recorded one's place."""
+    return any(name == k or name.startswith(f"{k}/") for k in known)

@@ -3,13 +3,14 @@
 **Invariant:** never the source of anything; a file that cannot be written is a warning, never a failure of the run.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from steersman.contracts.task.words import STATE, TRANSCRIPT
 from steersman.errors import SteersmanError
+from steersman.judges.task.found import Found
 from steersman.judges.text import printable_json
 from steersman.kernel.definition import Origin
 from steersman.kernel.snapshot import Snapshot, fields
@@ -82,13 +83,13 @@ def reading(live: Live) -> Text:
 
 
 def write(world: World, run: str) -> list[str]:
-    """Writes every projection of a run; returns what could not be written, in words."""
+    """Writes every projection of a run; returns what could not be written, and what hands had done to it, in words."""
     seen, troubles = picture(world, run), []
+    hands = by_hand(world, seen.live)
     for name, make in _files(seen):
         try:
-            data = make()
-            told = _hand_in(world, seen, name, data)
-            world.artifacts.write(run, name, data)
+            world.artifacts.write(run, name, make())
+            told = f"{name} {hands[name]}: it was made again from the tape" if name in hands else ""
         except (SteersmanError, OSError, msgspec.MsgspecError) as error:
             told = f"{name} was not written: {error}"
         troubles += [told] if told else []
@@ -97,13 +98,14 @@ def write(world: World, run: str) -> list[str]:
 
 def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
     c = fields(p.snapshot.context)
-    yield STATE, lambda: _json(msgspec.json.encode(_state(p)))
+    yield TRANSCRIPT, lambda: transcript(p.entries)
+    # After it: a state that was made from so many entries says that the transcript has as many lines.
+    yield STATE, lambda: state(p)
     yield "report.md", lambda: markdown(p).encode()
-    yield TRANSCRIPT, lambda: b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in p.entries)
     yield TIMELINE, lambda: _timeline(p)
     if c.get("contract"):
         yield "discussion_contract.json", lambda: _contract(c, p.text)
-    if c.get("patch_ref") and not _has_documents(p):
+    if c.get("patch_ref") and not _has_documents(p.snapshot):
         yield "code/diff.patch", lambda: p.text(c["patch_ref"]).encode()
     if c.get("results_ref"):
         yield "test-results.json", lambda: _json(p.text(c["results_ref"]).encode())
@@ -111,13 +113,29 @@ def _files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:
         yield from _plan_files(p)
 
 
-def _has_documents(p: Picture) -> bool:
+def made(p: Picture, name: str) -> bytes | None:
+    """A projection as the tape has it now; None where it is none of this run."""
+    make = dict(_files(p)).get(name)
+    return make() if make is not None else None
+
+
+def transcript(entries: Iterable[Entry]) -> bytes:
+    """The tape in lines."""
+    return b"".join(_escaped(msgspec.json.encode(e)) + b"\n" for e in entries)
+
+
+def _has_documents(s: Snapshot) -> bool:
     """Whether the run lays its documents down itself, and looks at them before they count."""
-    return "artifacts" in fields(p.snapshot.context)
+    return "artifacts" in fields(s.context)
 
 
-def _state(p: Picture) -> msgspec.Struct:
-    return _task(p) if _has_documents(p) else p.status
+def state(p: Picture) -> bytes:
+    """`state.json`: of a task in the specification's form, of any other run its status."""
+    if _has_documents(p.snapshot):
+        from steersman.views.task import rendered
+
+        return rendered(_task(p))
+    return _json(msgspec.json.encode(p.status))
 
 
 def _task(p: Picture) -> "TaskState":
@@ -126,22 +144,37 @@ def _task(p: Picture) -> "TaskState":
 
     m, s = p.live.machine, p.snapshot
     asked = [f"{g.job}: {' | '.join(g.choices)}" for g in p.status.gates if not g.answer]
-    return task_state(s, p.status, (*asked, *legal(m, s.state, Origin.PERSON, s.context)))
+    legal_now = (*asked, *legal(m, s.state, Origin.PERSON, s.context))
+    return task_state(s, p.status, legal_now, p.live.payloads.mark)
 
 
-def _hand_in(world: World, p: Picture, name: str, data: bytes) -> str:
-    """What is said about a file that is not as steersman left it; nothing about one that is only older."""
-    if name not in (STATE, TRANSCRIPT) or not _has_documents(p):
-        return ""
-    from steersman.judges.task.inspection import no_file
-    from steersman.views.task import changed_by_hand, rewritten
+def by_hand(world: World, live: Live) -> dict[str, str]:
+    """What hands did to the files that are made from the tape of a task, by name; nothing about one that is only older."""
+    if not _has_documents(live.snapshot):
+        return {}
+    from steersman.views.task import changed_by_hand, entries_of, rewritten
 
-    found = world.artifacts.read(p.snapshot.run, name, max(LONGEST, len(data)))
+    run, told, least = live.run, {}, 0
+    found = world.artifacts.read(run, STATE, LONGEST)  # before the transcript, which is written first
     if found.kind == "file":
-        return changed_by_hand(found.data, _task(p)) if name == STATE else rewritten(found.data, data)
-    if found.kind == "missing" and world.artifacts.read(p.snapshot.run, TIMELINE).kind == "missing":
-        return ""
-    return f"{name} {no_file(found)}: it was made again from the tape"
+        told[STATE] = changed_by_hand(found.data, lambda: _task(picture(world, run)), run, live.payloads.mark)
+        least = 0 if told[STATE] else entries_of(found.data)
+    else:
+        told[STATE] = _absent(world, run, found)
+    now = transcript(read(body) for _, body, _ in world.journal.rows(run))
+    found = world.artifacts.read(run, TRANSCRIPT, max(LONGEST, len(now)))
+    told[TRANSCRIPT] = (
+        rewritten(found.data, now, least) if found.kind == "file" else _absent(world, run, found)
+    )
+    return {name: problem for name, problem in told.items() if problem}
+
+
+def _absent(world: World, run: str, found: Found) -> str:
+    """What is wrong where no file is; nothing where none was written yet."""
+    from steersman.judges.task.inspection import no_file
+
+    never = found.kind == "missing" and world.artifacts.read(run, TIMELINE).kind == "missing"
+    return "" if never else no_file(found)
 
 
 def _plan_files(p: Picture) -> Iterator[tuple[str, Callable[[], bytes]]]:

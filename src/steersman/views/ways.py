@@ -106,6 +106,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[Way, ...]
     after: tuple[str, ...] = ()  # tasks that come first
     overrides: int = 0  # guards that people have waived so far
+    files: tuple[str, ...] = ()  # what hands did to those that are made from the tape
 
 
 def ways(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[Way, ...]:

@@ -23,7 +23,7 @@ REVERT = "revert_requested"
 class Reason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
-    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event
+    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event | file
     what: str
     commands: tuple[str, ...] = ()
     urgent: bool = False

@@ -200,8 +200,10 @@ def test_no_folder(found, problem, first):
 
 def test_strangers():
     """A file is taken away; into a folder that is locked nobody looks."""
-    assert stranger("code/files/x").next == "`restore` takes it away"
-    assert stranger("code/files/x/").next == "move it away, or make it readable; then `restore` takes it away"
+    assert stranger("code/files/x").next == "`restore` moves it aside"
+    assert (
+        stranger("code/files/x/").next == "move it away, or make it readable; then `restore` moves it aside"
+    )
 
 
 def test_told():

@@ -7,7 +7,7 @@ and why. **Invariant:** unknown fields are refused, so that a file that was chan
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from steersman.contracts.planning.words import Document, Line, Text
 from steersman.contracts.task.words import Exit, Key, Kind, Name, Path, Phase, Sha, Touch, Tree
@@ -279,11 +279,11 @@ class RevertRecord(Document, frozen=True, kw_only=True):
     detail: Annotated[str, Meta(max_length=4000)] = ""
 
 
-class Actor(Document, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a phase is."""
+class Actor(Document, frozen=True, kw_only=True):
+    """How far a phase is; one that has rounds says in which it is."""
 
     status: str | None = None
-    round: int = 0
+    round: int | UnsetType = UNSET
 
 
 class TaskState(Document, frozen=True, kw_only=True):
@@ -304,7 +304,7 @@ class TaskState(Document, frozen=True, kw_only=True):
     next: tuple[str, ...] = ()  # what may come now
     artifacts: dict[str, str]
     overrides: tuple[Waived, ...] = ()
-    digest: str = ""  # of everything above
+    digest: str = ""  # of everything above, under the run's own key
 
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {

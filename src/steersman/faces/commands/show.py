@@ -21,13 +21,17 @@ def show(deck: Deck, *, run: str) -> None:
 
 def tell_run(deck: Deck, found: str) -> None:
     """Everything about a run."""
+    from steersman.faces.papers import touched
     from steersman.runtime.projections import picture
 
     seen = picture(deck.sight.world, found)
     owner = deck.sight.world.locks.owner(found)
-    deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner})
+    files = touched(deck, found)
+    deck.tell({**msgspec.to_builtins(seen.status), "driven_by": owner, "files": files})
     for line in screen(seen.status, deck.sight.world.clock.now(), "" if deck.prompting else deck.me):
         deck.say(line)
+    for told in files:
+        deck.say(f"\n{told}", fg="red")
     if owner:
         deck.say(f"\n{owner} drives it: {deck.me} watch {found}")
     elif seen.status.status == "working":

@@ -59,6 +59,8 @@ def listing(deck: Deck, *, everything: bool) -> None:
             deck.say(f"    after: {', '.join(task.after)}")
         if task.waits:
             deck.say(f"    waits: {task.waits}")
+        for told in task.files:
+            deck.say(f"    {told}", fg="red")
         deck.say(f"    legal: {' | '.join(way.word for way in task.next) or 'nothing'}")
 
 
@@ -154,8 +156,8 @@ def answer(deck: Deck, *, run: str, text: str) -> int:
 @_run
 @_reason
 def restore(deck: Deck, *, run: str, reason: str) -> int:
-    """Put the documents of RUN back as they were recorded."""
-    return _deeds(deck, run).choose("restore", reason=reason)
+    """Put the documents of RUN back as they were recorded, and make again what is made from its tape."""
+    return _deeds(deck, run).restore(reason)
 
 
 @verb("adopt", "steersman tasks adopt 261116-abc")
@@ -203,7 +205,7 @@ def revert(deck: Deck, *, run: str, reason: str) -> int:
 @_run
 @click.argument("file", required=False, default="")
 def show(deck: Deck, *, run: str, file: str) -> int:
-    """The documents of RUN and whether the disk still has them; with FILE, one of them as it was recorded."""
+    """The documents of RUN and whether the disk still has them; with FILE, one as it was recorded, or as the tape says."""
     from steersman.faces.papers import tell_paper, tell_papers
 
     found = deck.sight.find(run)

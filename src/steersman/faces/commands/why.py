@@ -19,8 +19,9 @@ def why(deck: Deck, *, run: str) -> None:
 
 def tell_why(deck: Deck, found: str) -> None:
     """Why a run stands where it stands."""
+    from steersman.faces.papers import touched
     from steersman.runtime.projections import reading
-    from steersman.views.why import lines
+    from steersman.views.why import Reason, lines
     from steersman.views.why import why as reasons_of
 
     world = deck.sight.world
@@ -35,6 +36,7 @@ def tell_why(deck: Deck, found: str) -> None:
         me=deck.me,
         text=reading(live),
     )
+    reasons += [Reason("file", told, urgent=True) for told in touched(deck, found)]
     head = live.head()
     deck.tell({"run": found, "state": head.state, "status": head.status, "reasons": reasons})
     deck.say(f"run {found} is in {head.state}, {head.status}: {live.machine.states[head.state].meaning}")

@@ -56,9 +56,11 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
 
 
 def stranger(name: str) -> Damage:
-    """Something among the copies that nobody laid down; a folder, which nobody can look into, is not taken away."""
-    what = "move it away, or make it readable; then `restore`" if name.endswith("/") else "`restore`"
-    return Damage(name, "was put there by somebody else", f"{what} takes it away", adoptable=False)
+    """Something among the documents that is not one; a folder, which nobody can look into, is not moved."""
+    first = "move it away, or make it readable; then " if name.endswith("/") else ""
+    return Damage(
+        name, "is not on record: nobody has laid it down", f"{first}`restore` moves it aside", adoptable=False
+    )
 
 
 def no_folder(name: str, found: Found) -> Damage:

@@ -27,7 +27,7 @@ from steersman.judges.task import inspection
 from steersman.judges.task.inspection import Damage, damage, folder_digest, no_folder, stranger
 from steersman.judges.task.plan import flaws, open_questions
 from steersman.runtime.call import Call
-from steersman.runtime.looking import copies, digest_of, look
+from steersman.runtime.looking import copies, digest_of, look, strangers
 
 
 async def inspect(call: Call) -> InspectFacts:
@@ -49,6 +49,7 @@ def _inspected(call: Call) -> InspectFacts:
         below = copies(call.world.artifacts, call.run)
         seen[COPIES] = folder_digest({name: digest_of(one) for name, one in below.items()})
         damages += _damaged_copies(call, below)
+    damages += [stranger(name) for name in strangers(call.world.artifacts, call.run, recorded)]
     says = {} if damages else _says(call.given("phase"), {n: one.data for n, one in found.items()})
     told = inspection.told(damages) if damages else call.payloads.get(call.given("told", ""))
     return InspectFacts(
@@ -64,15 +65,29 @@ def _damaged_copies(call: Call, below: Mapping[str, Any]) -> list[Damage]:
     """Copies that are not what they were, and files that nobody laid down."""
     if "" in below:
         return [no_folder(COPIES, below[""])]
-    ref = call.given("documents").get(COPIES_LIST, "")
-    listed = msgspec.json.decode(call.payloads.get(ref), type=Copies).files if ref else ()
-    wanted = {c.path: c.digest for c in listed if c.digest}
-    found = []
+    wanted, found = _listed(call), []
     for path, digest in wanted.items():
         one = below.get(path) or call.world.artifacts.read(call.run, f"{COPIES}/{path}")
         found.append(damage(f"{COPIES}/{path}", one, digest, mine=False))
-    strangers = sorted(below.keys() - wanted.keys())
-    return [*filter(None, found), *(stranger(f"{COPIES}/{name}") for name in strangers)]
+    return [
+        *filter(None, found),
+        *(stranger(f"{COPIES}/{name}") for name in sorted(below.keys() - wanted.keys())),
+    ]
+
+
+def _listed(call: Call) -> dict[str, str]:
+    """The copies there should be, with their digests."""
+    ref = call.given("documents").get(COPIES_LIST, "")
+    listed = msgspec.json.decode(call.payloads.get(ref), type=Copies).files if ref else ()
+    return {c.path: c.digest for c in listed if c.digest}
+
+
+def unrecorded(call: Call) -> list[str]:
+    """Everything among the documents and the copies that nobody has laid down."""
+    recorded, artifacts = call.given("artifacts"), call.world.artifacts
+    copied = artifacts.names(call.run, COPIES) if COPIES in recorded else ()
+    below = sorted({name for name in copied if name} - _listed(call).keys())
+    return [*(f"{COPIES}/{name}" for name in below), *strangers(artifacts, call.run, recorded)]
 
 
 def _says(phase: str, data: Mapping[str, bytes]) -> dict[str, Any]:
