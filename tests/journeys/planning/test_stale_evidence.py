@@ -13,10 +13,31 @@ def plans(chandlery):
     return Plans(chandlery)
 
 
-def touched(plans, text="\n# nothing that matters\n"):
-    """One line more at the top of the project's manifest: everything that was found in it stands elsewhere now."""
+def touched(plans):
+    """Every line of the project's manifest is another one: nothing stands there any more that was found in it."""
     manifest = plans.project.repo / "pyproject.toml"
-    manifest.write_text(text + manifest.read_text())
+    manifest.write_text("\n".join(f"{line}  # so" for line in manifest.read_text().splitlines()) + "\n")
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda text: "\n# nothing that matters\n" + text,
+        lambda text: text.replace('version = "0.3.0"', 'version = "0.3.1"'),
+        lambda text: text.replace("line-length = 100", "line-length = 120"),
+    ],
+    ids=["a line more", "another version", "another width"],
+)
+def test_what_stands_around_it_takes_no_evidence_away(plans, around):
+    """A place is known by its own lines: another line of the file may change, and nothing that is cited is gone."""
+    value = plans.intent(mode="full_auto")
+    name = plans.write(value)
+    manifest = plans.project.repo / "pyproject.toml"
+    before = manifest.read_text()
+    manifest.write_text(around(before))
+    assert manifest.read_text() != before
+    assert plans.project.call("intent", "check", name, "--json").json()["remarks"] == []
+    assert plans.plan(name).state == "DONE"
 
 
 def stale(value):

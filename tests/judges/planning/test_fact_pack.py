@@ -36,6 +36,42 @@ def test_no_secret_and_no_control_character_gets_in():
     assert not [word for word in written.split("[redacted:")[1:] if word.partition("]")[0].count(":")]
 
 
+def ids(text, path="package.json"):
+    """The names of what a file shows, by fact."""
+    return {(f.kind, f.name): f.evidence for f in packed({path: text}).facts}
+
+
+LONG = "vitest " + "x" * 300
+
+
+@pytest.mark.parametrize("command", ["vitest", LONG], ids=["short", "longer than what is shown"])
+def test_a_place_is_known_by_its_own_lines(command):
+    """Other lines of its file may change, come and go; its own may not."""
+    text = f'{{"scripts": {{\n"test": "{command}",\n"build": "tsc"\n}}}}'
+    name = "test_command", next(n for k, n in ids(text) if k == "test_command")
+    assert ids(text)[name] == ids("\n" + text.replace("tsc", "tsc -b"))[name]
+    assert ids(text)[name] != ids(text.replace("vitest", "vitest run"))[name]
+    assert ids(text)[name] != ids(text.replace(command, f"{command} y"))[name]
+
+
+def test_the_same_lines_twice_are_two_places():
+    """Each has its own name and its own line."""
+    text = "jobs:\n  a:\n    steps:\n      - run: pytest\n  b:\n    steps:\n      - run: pytest\n"
+    shown = packed(
+        {".github/workflows/ci.yml": text, "Makefile": "test:\n\tpytest\ntest:\n\tpytest\n"}
+    ).evidence
+    assert len({e.id for e in shown}) == len(shown)
+    assert len({(e.source_file, e.first_line, e.last_line) for e in shown}) == len(shown)
+
+
+@pytest.mark.parametrize("more", ["", "x" * 300])
+def test_no_name_of_a_place_lets_a_secret_be_tried_out(more):
+    """Two secrets in the same words have the same name, also where the place is longer than what is shown."""
+    secrets = TOKEN, "ghp_" + "Z9y8X7w6V5" * 4
+    texts = [f'{{"scripts": {{\n"test": "TOKEN={secret} vitest {more}"}}}}' for secret in secrets]
+    assert ids(texts[0]) == ids(texts[1])
+
+
 def test_a_command_that_could_not_be_shown_is_none():
     """A word that would change on the way to a screen, a place that would, a name that is none: no fact."""
     files = {

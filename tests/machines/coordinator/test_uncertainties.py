@@ -200,6 +200,19 @@ def test_a_phase_that_has_to_change_something_is_done_by_hand_or_not_at_all():
     assert [s.answer for s in question.suggested_answers] == ["by_hand", "stop"]
 
 
+def test_only_what_leads_nowhere_is_asked_about():
+    """A command for which something speaks is asked about with the one reference that is gone, and no other words."""
+    (question,) = asked_of(cited("fact://test_command/pytest", "scan://ev000000000000"))
+    assert question.question_text == (
+        "scan://ev000000000000, cited for run_tests, leads nowhere; "
+        "fact://test_command/pytest can be found and speaks for it. Leave the command out?"
+    )
+    (mute,) = asked_of(cited("registry://command/run_tests", "scan://ev000000000000"))
+    assert mute.question_text.startswith(
+        "Nothing known says that run_tests is right: scan://ev000000000000 cannot"
+    )
+
+
 def test_a_denied_command_is_not_asked_about_twice():
     """What rules leave out is not also asked for its risk, its evidence or its review."""
     of = with_commands(planned("read_code", risk_level="critical", evidence_refs=("scan://gone",)))

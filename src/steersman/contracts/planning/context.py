@@ -15,7 +15,7 @@ FactKind = Literal[
 
 
 class Evidence(Document, frozen=True, kw_only=True):
-    """A place in a file of the project: `scan://<id>` names it."""
+    """A place in a file of the project: `scan://<id>` names it, by the file and the lines that stand there."""
 
     id: Annotated[str, Meta(pattern=r"^ev[0-9a-f]{12}$")]
     source_file: Annotated[str, Meta(min_length=1, max_length=4096)]

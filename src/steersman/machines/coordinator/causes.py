@@ -114,26 +114,30 @@ def _unmet_evidence(
     inputs: Inputs, planned: PlannedCommand, nodes: tuple[str, ...], shelf: Shelf
 ) -> Iterator[_Draft]:
     id_, refs = planned.command_id, planned.evidence_refs
-    missing = shelf.missing(refs)
-    if missing:
-        told = f"{_listed(missing)} cannot be found"
+    missing, speaking = shelf.missing(refs), tuple(filter(shelf.speaks, refs))
+    told = f"Nothing known says that {id_} is right: "
+    if missing and speaking:
+        told = f"{_listed(missing)}, cited for {id_}, leads nowhere; {_listed(speaking)} can be found and speaks for it"
+        why = f"Neither facts nor memory nor the registry has {_listed(missing)}: something has changed since, or never was."
+    elif missing:
+        told += f"{_listed(missing)} cannot be found"
         why = f"The intent cites {_listed(missing)} for {id_}, and neither facts nor memory nor the registry has it."
-    elif not any(map(shelf.speaks, refs)):
-        told = f"{_listed(refs)} says what it is, not why"
+    elif not speaking:
+        told += f"{_listed(refs)} says what it is, not why"
         why = f"What the intent cites for {id_} can be found, and no fact, memory, document or objective is among it."
     else:
         return
     yield _Draft(
         "unmet_evidence", id_, "blocker", "high",
-        f"Nothing known says that {id_} is right: {told}. Leave the command out?",
+        f"{told}. Leave the command out?",
         why,
         (_cited(inputs, "planned_commands", id_), *sorted(set(planned.evidence_refs) - set(missing))),
-        Default(strategy="exclude", reason="What nothing speaks for is not proposed."),
+        Default(strategy="exclude", reason="What is cited and not there speaks for nothing; nobody has looked."),
         (
             _leave_out(id_),
             Suggestion(
                 answer=word.ACCEPT_WITHOUT,
-                meaning="Propose it all the same; your answer is the evidence.",
+                meaning="Propose it all the same; your answer is the evidence, beside what is there.",
                 risk_change="higher",
             ),
             STOPPING,

@@ -24,6 +24,8 @@ MOST_OF_A_KIND = 500  # facts
 MOST_EVIDENCE = 20  # for one fact
 LONGEST = 200  # characters of a name and of a snippet
 _LOOKED_AT = 2_000  # characters of a text that is shortened to a line
+_SHOWN = 5  # lines of a snippet
+_KNOWN_BY = 20_000  # characters of a place that is longer than its snippet
 _UNOPENED = digest(b"")
 # A command that stands for another in the same place.
 _STANDS_FOR = {("test_command", "unittest"): "pytest"}
@@ -34,6 +36,7 @@ class Shown(NamedTuple):
 
     finding: Finding
     snippet: str
+    own: str  # a digest of its lines, without secrets; the whole file's where it has none
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -48,9 +51,10 @@ def examine(source: Source, file_digest: str) -> Page:
     """Everything that a file says, by all who read files of its name."""
     found = (finding for find in readers_of(source.path) for finding in find(source))
     fit = (
-        Shown(clean, _snippet(source, clean))
+        Shown(clean, snippet, _own(source, clean, snippet, file_digest))
         for raw in islice(found, MOST_OF_A_FILE)
         for clean in _cleaned(raw)
+        for snippet in (_snippet(source, clean),)
     )
     return Page(source.path, file_digest, tuple(fit))
 
@@ -86,22 +90,42 @@ class _Found(NamedTuple):
 
 def _all(pages: Sequence[Page], choice: Choice, files: dict[str, str]) -> Iterator[_Found]:
     for page in pages:
-        for finding, snippet in page.shown:
-            yield _Found(finding, _evidence(page.path, page.digest, finding, snippet))
+        alike: dict[str, list[tuple[int, int]]] = {}  # where the same lines stand, the first place first
+        for finding, _, own in sorted(page.shown, key=_position):
+            spots = alike.setdefault(own, [])
+            if _position_of(finding) not in spots:
+                spots.append(_position_of(finding))
+        for finding, snippet, own in page.shown:
+            which = alike[own].index(_position_of(finding))
+            name = _name(page.path, own, which)
+            yield _Found(finding, _evidence(name, page.path, page.digest, finding, snippet))
     for language, (count, samples) in choice.languages.items():
         finding = Finding("language", language, f"{count} file{'s' * (count > 1)}")
         for path in samples:
             if path in files:
-                yield _Found(finding, _evidence(path, files[path], finding, ""))
+                name = _name(path, files[path])
+                yield _Found(finding, _evidence(name, path, files[path], finding, ""))
     for path in choice.secret:
         for finding in _cleaned(secret_file(path)):
-            yield _Found(finding, _evidence(path, _UNOPENED, finding, ""))
+            yield _Found(finding, _evidence(_name(path, _UNOPENED), path, _UNOPENED, finding, ""))
 
 
-def _evidence(path: str, known: str, finding: Finding, snippet: str) -> Evidence:
-    name = digest_of([known, path, finding.first, finding.last])[:12]
+def _position_of(finding: Finding) -> tuple[int, int]:
+    return finding.first, finding.last
+
+
+def _position(shown: Shown) -> tuple[int, int]:
+    return _position_of(shown.finding)
+
+
+def _name(path: str, own: str, which: int = 0) -> str:
+    """The name of a place: the file, its own lines, and which it is where the same lines stand there again."""
+    return f"ev{digest_of([path, own, which])[:12]}"
+
+
+def _evidence(name: str, path: str, known: str, finding: Finding, snippet: str) -> Evidence:
     return Evidence(
-        id=f"ev{name}",
+        id=name,
         source_file=path,
         first_line=finding.first,
         last_line=finding.last,
@@ -155,10 +179,20 @@ def _cleaned(finding: Finding) -> Iterator[Finding]:
         yield finding._replace(name=name, value=_harmless(finding.value, 400))
 
 
+def _own(source: Source, finding: Finding, snippet: str, file_digest: str) -> str:
+    """What a place is known by, whatever stands around it; nothing of it lets a secret be tried out."""
+    if not finding.first:
+        return file_digest
+    if finding.last < finding.first + _SHOWN and len(snippet) < LONGEST:
+        return digest_of(snippet)  # which is all of it
+    lines = "\n".join(source.lines[finding.first - 1 : finding.last])
+    return digest_of(well_formed(hidden(lines[:_KNOWN_BY])))
+
+
 def _snippet(source: Source, finding: Finding) -> str:
     if not finding.first:
         return ""
-    lines = source.lines[finding.first - 1 : min(finding.last, finding.first + 4)]
+    lines = source.lines[finding.first - 1 : min(finding.last, finding.first + _SHOWN - 1)]
     return _harmless(" ⏎ ".join(line.strip()[:_LOOKED_AT] for line in lines), LONGEST)
 
 
