@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from steersman.contracts.planning.intent import ExecutionIntent
     from steersman.contracts.planning.policy import ExecutionPolicy
     from steersman.contracts.planning.words import Mode
+    from steersman.judges.planning.places import Lines
     from steersman.judges.planning.registry import Registry
     from steersman.machines.coordinator.drafting import Draft
     from steersman.machines.coordinator.goals import Choice
@@ -67,11 +68,10 @@ def drafted(
         raise UserError(
             f"the goal {why} ({clip(one_line(goal), 200)}): write it again by hand; nothing was drafted"
         )
+    files = tuple(from_the_top(deck, file) for file in files)
     for file in files:
         if why := why_outside(file) or why_pattern(file) or why_unseen(file):
-            raise UserError(
-                f"--file {one_line(file)} {why}: name it from the top of the repository, such as src/app.py"
-            )
+            raise UserError(f"--file {one_line(file)} {why}: name a file of the repository, such as src/app.py")
     registry, name = registry_of(deck), project_id(deck)
     named = files or tuple(f for f in goals.files(goal) if os.path.lexists(os.path.join(deck.top, f)))
     wish = Wish(goal.strip(), name, deck.person, _now(), mode, named, areas)
@@ -79,6 +79,38 @@ def drafted(
     if choice is None:
         raise UserError(f"the registry has no workflow to plan with: see `{deck.me} registry list workflow`")
     return draft(wish, choice, deck.helm.scanner(deck.project).scan(name), registry)
+
+
+def from_the_top(deck: Deck, file: str) -> str:
+    """A name as a person types it, from where that person stands, as documents have it: from the top."""
+    here = os.path.relpath(os.path.realpath(deck.start), os.path.realpath(deck.top))
+    if here == os.curdir or here.startswith(os.pardir) or os.path.isabs(file):
+        return file
+    slash = "/" if file.endswith("/") else ""
+    return os.path.normpath(os.path.join(here, file)).replace(os.sep, "/") + slash
+
+
+def absent(deck: Deck, value: Any, lines: "Lines | None" = None) -> "list[Problem]":
+    """Remarks on the files in scope: what is not there would be made, and a folder should look like one."""
+    from steersman.judges.planning.paths import folder, plain, why_outside
+    from steersman.judges.planning.places import NO_LINES, problem
+    from steersman.judges.planning.raw import texts
+
+    found = []
+    for path, name in texts(value, "scope", "targets", "files"):
+        place = os.path.join(deck.top, plain(name))
+        if why_outside(name):
+            continue
+        if not os.path.lexists(place):
+            said = (
+                f"{name} is not there: a plan about it makes it",
+                "correct the name if you mean one that is",
+            )
+            found.append(problem(path, *said, lines or NO_LINES))
+        elif os.path.isdir(place) and not folder(name):
+            said = f"{name} is a folder: everything in it is in scope", f"write {name}/, or name files in it"
+            found.append(problem(path, *said, lines or NO_LINES))
+    return found
 
 
 def proposed(deck: Deck, draft: "Draft", role: str) -> "Draft":

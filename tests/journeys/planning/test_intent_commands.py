@@ -5,6 +5,7 @@ import json
 
 import pytest
 import yaml
+from launch import Order
 
 from steersman.kernel.canonical import canonical
 
@@ -60,6 +61,53 @@ def test_new_as_asked(chandlery):
     said = chandlery.call("intent", "new", GOAL, "--out", "a.json")
     assert (said.code, "there already" in said.err) == (2, True)
     assert chandlery.call("intent", "check", "a.json", "--policy", "full_auto").code == 0
+
+
+def standing(project, folder, *words):
+    """A command, typed in a folder of the repository."""
+    done = project.launch(Order(("intent", *words, "--json"), project.repo / folder, project.env, timeout=60))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_file_that_is_not_there_is_remarked_on(chandlery):
+    """A plan may make files, and a name may be a slip: `new` and `check` say which is not there, and refuse nothing."""
+    assert chandlery.call("memory", "add", "Discounts count from ten pieces on.").code == 0
+    path = new(chandlery, GOAL, "--file", "src/chandler/nosuch.py", "--file", "src/chandler", out="a.json")
+    told = chandlery.call("intent", "check", "a.json", "--json").json()
+    assert told["problems"] == []
+    assert [(p["field"], p["message"].partition(": ")[0]) for p in told["remarks"]] == [
+        ("scope.targets.files[0]", "src/chandler/nosuch.py is not there"),
+        ("scope.targets.files[1]", "src/chandler is a folder"),
+    ]
+    said = chandlery.call("intent", "new", GOAL, "--file", "src/chandler/nosuch.py")
+    assert (
+        said.code,
+        "note: the draft: scope.targets.files[0]: src/chandler/nosuch.py is not there" in said.err,
+    ) == (0, True)
+    (chandlery.repo / "src/chandler/nosuch.py").touch()
+    value = json.loads(path.read_text())
+    value["scope"]["targets"]["files"] = ["src/chandler/nosuch.py", "src/chandler/"]
+    path.write_text(json.dumps(value))
+    assert chandlery.call("intent", "seal", "a.json").code == 0
+    assert chandlery.call("intent", "check", "a.json", "--json").json()["remarks"] == []
+
+
+def test_a_file_is_named_from_where_one_stands(chandlery):
+    """In a folder, `--file` is taken as git takes it, and the document has the name from the top."""
+    named = ("chandler/prices.py", "chandler/", "../docs/prices.md", "./chandler/orders.py")
+    told = standing(chandlery, "src", "new", GOAL, *(word for name in named for word in ("--file", name)))
+    assert told["intent"]["scope"]["targets"]["files"] == [
+        "src/chandler/prices.py",
+        "src/chandler/",
+        "docs/prices.md",
+        "src/chandler/orders.py",
+    ]
+    assert told["remarks"] == []
+    outside = chandlery.launch(
+        Order(("intent", "new", GOAL, "--file", "../../x"), chandlery.repo / "src", chandlery.env, timeout=60)
+    )
+    assert (outside.returncode, b"leaves the repository" in outside.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,13 @@ def intent() -> None:
 @click.option("--out", default="", metavar="FILE", help="Write it there, as JSON where the name ends so (default: print YAML).")  # fmt: skip
 @click.option("--workflow", default="", metavar="ID", help="This workflow, not the one that the goal's words ask for.")  # fmt: skip
 @click.option("--mode", type=click.Choice(MODES), default="interactive", show_default=True, help="How much may be asked.")  # fmt: skip
-@click.option("--file", "files", multiple=True, metavar="PATH", help="What may be touched; may be repeated.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    help="What may be touched, named from where you stand; may be repeated.",
+)
 @click.option("--area", "areas", multiple=True, type=click.Choice(AREAS), help="The same by area; may be repeated.")  # fmt: skip
 @click.option("--from-agent", "role", default="", metavar="ROLE", help="Let the agent of this role propose changes to the draft; you seal it.")  # fmt: skip
 def new(
@@ -53,7 +59,7 @@ def new(
 ) -> int:  # fmt: skip
     """Draft an intent for GOAL: no model is asked. The workflow is chosen by the words of the goal, its commands by what
     the project's own files show, and the draft is sealed as it stands. Read it before you plan it."""
-    from steersman.faces.intents import drafted, to_look_at
+    from steersman.faces.intents import absent, drafted, lines_of, to_look_at
 
     deck.quiet = True
     draft = drafted(deck, goal, mode=mode, workflow=workflow, files=files, areas=areas)
@@ -72,6 +78,9 @@ def new(
     wrong = _wrong(deck, draft.value)
     for line in wrong:
         say(line, fg="red")
+    noted = lines_of(absent(deck, draft.value), "the draft")
+    for line in noted:
+        say(f"note: {line}")
     deck.tell(
         {
             "file": out or None,
@@ -80,6 +89,7 @@ def new(
             "left_out": dict(draft.left_out),
             "sealed": not role,
             "problems": wrong,
+            "remarks": noted,
         }
     )
     if not out:
@@ -147,7 +157,7 @@ def _policy_alone(deck: Deck, given: str, registry: "Registry") -> int:
 
 
 def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Registry") -> int:
-    from steersman.faces.intents import lines_of, unmet
+    from steersman.faces.intents import absent, lines_of, unmet
     from steersman.judges.planning.precheck import precheck, troubles
     from steersman.judges.planning.sense import remarks
 
@@ -159,7 +169,11 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     about = {"policy": policy.file, "policy_problems": report.policy_problems, "report": report}
     groundless, doubtful = unmet(deck, written, policy, registry)
     found += groundless
-    noted = (*remarks(written.value, registry, written.lines), *doubtful)
+    noted = (
+        *remarks(written.value, registry, written.lines),
+        *absent(deck, written.value, written.lines),
+        *doubtful,
+    )
     return _say(deck, written.file, found, noted, about, also=len(report.policy_problems))
 
 
