@@ -56,7 +56,7 @@ class ExecutionPolicy(Document, frozen=True, kw_only=True):
     risk_profile: Profile = "safe"
     auto_fallback: bool = True  # a question without an answer may take its default
     require_verification: bool = True
-    max_retries: Annotated[int, Meta(ge=0, le=10)] = 0
+    max_retries: Annotated[int, Meta(ge=0, le=10)] = 0  # of a look at project or memories that failed
     timeout_seconds: Annotated[int, Meta(ge=1, le=31_536_000)] = 604_800  # for answers
     highest_risk: Risk = "critical"  # of a command that may be planned
     constraints: PolicyConstraints = PolicyConstraints()

@@ -22,7 +22,7 @@ from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
 from steersman.contracts.planning.review import ReviewPack
-from steersman.errors import JournalError, SteersmanError, UserError, WorkspaceError
+from steersman.errors import JournalError, UserError, WorkspaceError
 from steersman.judges.planning.citations import bundled
 from steersman.judges.planning.forbidden import forbidden
 from steersman.judges.planning.precheck import facts as counted
@@ -43,6 +43,7 @@ from steersman.machines.coordinator.inputs import lineage, plan_id
 from steersman.machines.coordinator.remaining import remaining
 from steersman.machines.coordinator.verify import verify
 from steersman.runtime.call import Call
+from steersman.runtime.performers.asking import had
 from steersman.runtime.performers.plan_documents import COORDINATOR, Table
 from steersman.views.planning.drawn import drawn
 
@@ -102,9 +103,10 @@ def precheck(t: Table) -> facts.PrecheckFacts:
 def context(t: Table) -> facts.ContextFacts:
     """Memory, facts and policy, as far as they can be had; what cannot is told, never made up."""
     reach = t.intent.scope.project_id
-    policy, no_policy, _ = _had(lambda: t.policy)
-    memory, no_memory, damaged = _had(lambda: t.world.memories.pack(t.intent.objective.goal, reach))
-    found, no_facts, _ = _had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root))
+    policy, no_policy, _ = had(lambda: t.policy)
+    again = policy.max_retries if policy is not None else 0
+    memory, no_memory, damaged = had(lambda: t.world.memories.pack(t.intent.objective.goal, reach), again)
+    found, no_facts, _ = had(lambda: t.world.scanner.scan(reach, t.intent.scope.repo_root), again)
     seen = facts.ContextFacts(
         memory=memory is not None,
         memories=len(memory.memories) if memory is not None else 0,
@@ -129,14 +131,6 @@ def context(t: Table) -> facts.ContextFacts:
     ref, digest = t.keep(bundle)
     named = plan_id(lineage(t.intent, t.registry, bundle, COORDINATOR))
     return msgspec.structs.replace(seen, plan_id=named, bundle_ref=ref, bundle_digest=digest)
-
-
-def _had(ask: Callable[[], Any]) -> tuple[Any, str, str]:
-    """An answer, or why there is none and what would mend it, where somebody knows."""
-    try:
-        return ask(), "", ""
-    except (SteersmanError, OSError, msgspec.MsgspecError) as error:
-        return None, *(clip(printable(told), 1000) for told in (str(error), getattr(error, "fix", "")))
 
 
 @_planned("RULES_EVALUATED")
