@@ -174,6 +174,14 @@ def test_what_a_rule_denies_is_put_back_only_where_another_scope_could():
     ]
 
 
+def test_a_phase_that_only_looks_now_is_told_where_it_can_do_without():
+    """Where a phase does not have to show anything, the denied command says that nothing is left to do in it."""
+    i = inputs(known=registry(MANUAL), ruled=(decision("edit_files", "deny", "warn"),))
+    (question,) = asked_of(i)
+    assert (question.cause, question.type) == ("excluded_command", "blocker")
+    assert "Nothing is left to do in bug_fix/implementation." in question.question_text
+
+
 def test_no_answer_takes_the_place_of_a_review_at_severity_block():
     """An answer that could only be refused is not offered."""
     assert words(GRAVELY, "requires_review") == [["keep_with_review", "leave_out", "approve", "stop"]]
