@@ -56,7 +56,7 @@ def steps(commands: Iterable[PlannedCommand], effects: Callable[[PlannedCommand]
     found: list[list[PlannedCommand]] = []
     reading = False
     for command in commands:
-        reads = set(effects(command)) <= {"read"}
+        reads = all(effect == "read" for effect in effects(command))
         if reads and reading:
             found[-1].append(command)
         else:

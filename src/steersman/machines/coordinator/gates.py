@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.words import Effect, Phase, Review
+from steersman.machines.coordinator.inputs import CHANGING
 from steersman.machines.coordinator.nodes import Desk
 from steersman.machines.coordinator.places import Place
 
@@ -32,40 +33,38 @@ class Stand(NamedTuple):
     before: str  # a command; none: before the phase is left
 
 
-def stands(d: Desk) -> tuple[Stand, ...]:
-    """For each place of a desk its reviews and where they stand."""
-    final = {place.node: tuple(_final(d, place)) for place in d.found}
-    asked: dict[str, set[Review]] = {place.node: set(place.phase.review) for place in d.found}
+def stands(d: Desk) -> Iterator[Stand]:
+    """For each place of a desk its reviews and where they stand; one workflow at a time, so that little is kept."""
     for _, group in groupby(d.found, key=lambda place: place.workflow.id):
         places = tuple(group)
+        final = tuple(tuple(_final(d, place)) for place in places)
+        asked: list[set[Review]] = [set(place.phase.review) for place in places]
         for review in d.inputs.intent.risk.requires_review:
-            for place in _where(d, places, review, final):
-                asked[place.node].add(review)
-    return tuple(Stand(tuple(sorted(asked[p.node])), next(_ids(final[p.node]), "")) for p in d.found)
+            for n in _where(d, places, review, final):
+                asked[n].add(review)
+        for reviews, lasting in zip(asked, final, strict=True):
+            yield Stand(tuple(sorted(reviews)), lasting[0].command_id if lasting else "")
 
 
 def _final(d: Desk, place: Place) -> Iterator[PlannedCommand]:
     """The proposed commands of a phase that nobody can take back, in their order."""
     everything = place.phase.phase in OUTSIDE
     for planned in place.commands:
-        lasts = everything or not LASTING.isdisjoint(d.inputs.effects(planned))
-        if lasts and d.inputs.changes(planned) and planned.command_id not in d.out:
+        effects = d.effects(planned)
+        lasts = everything or not LASTING.isdisjoint(effects)
+        if lasts and not CHANGING.isdisjoint(effects) and planned.command_id not in d.out:
             yield planned
 
 
-def _ids(commands: tuple[PlannedCommand, ...]) -> Iterator[str]:
-    return (command.command_id for command in commands)
-
-
 def _where(
-    d: Desk, places: tuple[Place, ...], review: Review, final: dict[str, tuple[PlannedCommand, ...]]
-) -> tuple[Place, ...]:
-    """The phases of one workflow in which a review of the intent stands."""
+    d: Desk, places: tuple[Place, ...], review: Review, final: tuple[tuple[PlannedCommand, ...], ...]
+) -> tuple[int, ...]:
+    """The phases of one workflow, by number, in which a review of the intent stands."""
     looked: set[Phase] = {p.phase.phase for p in places if p.phase.phase == "review"}
     found = []
-    for place in places:
-        if any(_about(d, review, c) for c in final[place.node]) and looked.isdisjoint(place.earlier):
-            found.append(place)
+    for n, place in enumerate(places):
+        if any(_about(d, review, c) for c in final[n]) and looked.isdisjoint(place.earlier):
+            found.append(n)
             if not place.phase.condition:
                 looked.add(place.phase.phase)
     return tuple(found) or (_last(places),)
@@ -73,11 +72,11 @@ def _where(
 
 def _about(d: Desk, review: Review, planned: PlannedCommand) -> bool:
     wanted = AHEAD.get(review)
-    return wanted is not None and (not wanted or not wanted.isdisjoint(d.inputs.effects(planned)))
+    return wanted is not None and (not wanted or not wanted.isdisjoint(d.effects(planned)))
 
 
-def _last(places: tuple[Place, ...]) -> Place:
+def _last(places: tuple[Place, ...]) -> int:
     """The phase that is there for reviews, else the last one that is always come to."""
-    reviews = [p for p in places if p.phase.phase == "review"]
-    sure = [p for p in places if not p.phase.condition]
-    return (reviews or sure or list(places))[-1]
+    reviews = [n for n, p in enumerate(places) if p.phase.phase == "review"]
+    sure = [n for n, p in enumerate(places) if not p.phase.condition]
+    return (reviews or sure or [len(places) - 1])[-1]

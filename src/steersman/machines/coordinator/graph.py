@@ -110,7 +110,7 @@ def _phase(d: Desk, parts: _Parts, place: Place, stand: Stand) -> tuple[str, ...
     """A phase with what is done in it, step by step, and its reviews; gives the nodes after which it is over."""
     parts.node(make.phase_node(d, place))
     ends: tuple[str, ...] = (place.node,)
-    for step in steps((c for c in place.commands if c.command_id not in d.out), d.inputs.effects):
+    for step in steps((c for c in place.commands if c.command_id not in d.out), d.effects):
         if step[0].command_id == stand.before:
             ends = _reviewed(d, parts, place, stand, ends)
         how: EdgeType = "parallel" if len(step) > 1 else "sequential"

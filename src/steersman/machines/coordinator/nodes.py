@@ -34,6 +34,11 @@ class Desk(NamedTuple):
     decided: dict[str, RuleDecision]
     out: dict[str, str]  # commands that are not proposed, each with the reason
     shelf: Shelf  # everything that can be cited
+    does: dict[str, tuple[Effect, ...]]  # by command: what it does to the world
+
+    def effects(self, planned: PlannedCommand) -> tuple[Effect, ...]:
+        """What a planned command does to the world."""
+        return self.does[planned.command_id]
 
     def leads_back(self, place: Place) -> bool:
         """Whether a phase's fallback would close a circle."""
@@ -44,8 +49,9 @@ def desk(inputs: Inputs, chosen: Choices) -> Desk:
     """The desk for some choices."""
     found, decided = places(inputs), inputs.decided()
     nowhere = homeless(inputs, found)
+    does = {c.command_id: inputs.effects(c) for c in inputs.intent.planned_commands}
     out = _left_out(inputs, chosen, decided, {c.command_id for c in nowhere})
-    return Desk(inputs, chosen, found, nowhere, decided, out, inputs.shelf())
+    return Desk(inputs, chosen, found, nowhere, decided, out, inputs.shelf(), does)
 
 
 def decided_by(d: Desk, chosen: Choices) -> Desk:
@@ -78,7 +84,7 @@ def wanted_reviews(d: Desk, planned: PlannedCommand) -> tuple[Review, ...]:
         return ()
     if decision.review or decision.decision != "require_review":
         return tuple(sorted(set(decision.review)))
-    effects = d.inputs.effects(planned)
+    effects = d.effects(planned)
     return tuple(review for effect, review in REVIEWER if effect in effects)[:1]
 
 
@@ -110,7 +116,7 @@ def action_node(d: Desk, planned: PlannedCommand, place: Place | None) -> Node:
         phase_ref=place.phase.phase if place else "",
         workflow_ref=place.workflow.id if place else "",
         command_ref=id_,
-        effects=d.inputs.effects(planned),
+        effects=d.effects(planned),
         risk_level=risk_of(planned, spec),
         evidence_refs=_evidence(d, planned),
         rule_refs=_fired(decision) if decision else (),
