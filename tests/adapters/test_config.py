@@ -274,12 +274,12 @@ PROJECTS = {
     "npm odd": ({"package.json": '{"scripts": {"test": 3}}'}, {}),
     "npm list": ({"package.json": "[]"}, {}),
     "npm broken": ({"package.json": "{"}, {}),
-    "go": ({"go.mod": ""}, {"go": "go test ./..."}),
+    "go": ({"go.mod": "module x\n"}, {"go": "go test ./..."}),
     "cargo": ({"Cargo.toml": ""}, {"cargo": "cargo test"}),
     "make": ({"Makefile": "all: x\ntest: x\n\ttrue\n"}, {"make": "make test"}),
     "make variable": ({"Makefile": "test := 1\ntests: x\n"}, {}),
-    "make beside": ({"Makefile": "test:\n", "go.mod": ""}, {"go": "go test ./..."}),
-    "two": ({"go.mod": "", "pytest.ini": ""}, {"pytest": "python -m pytest -q", "go": "go test ./..."}),
+    "make beside": ({"Makefile": "test:\n", "go.mod": "module x\n"}, {"go": "go test ./..."}),
+    "two": ({"go.mod": "module x\n", "pytest.ini": ""}, {"pytest": "python -m pytest -q", "go": "go test ./..."}),
 }  # fmt: skip
 
 

@@ -268,7 +268,6 @@ PROJECTS = {
             "database postgresql =9 in src (src/Shop.csproj:5)",
             "entry_point Shop in src (src/Shop.csproj:3)",
             "framework asp.net-core in src (src/Shop.csproj:1)",
-            "package X in odd (odd/X.vbproj:0)",
             "package Shop =3 in src (src/Shop.csproj:0)",
             "package Shop.Tests in test (test/Shop.Tests.fsproj:0)",
             "test_command dotnet [dotnet test Shop.sln] (Shop.sln:0)",
@@ -617,9 +616,12 @@ CHECKS = {
         {"manage.py": "DJANGO_SETTINGS_MODULE", "pytest.ini": ""},
         {"pytest": "python -m pytest -q"},
     ),
-    "several": ({"go.mod": "", "mix.exs": "use Mix.Project"}, {"go": "go test ./...", "mix": "mix test"}),
+    "several": (
+        {"go.mod": "module x\n", "mix.exs": "use Mix.Project"},
+        {"go": "go test ./...", "mix": "mix test"},
+    ),
     "a wrapper where nothing else is": ({"Makefile": "test:\n", "tox.ini": "[tox]\n"}, {"make": "make test"}),
-    "no wrapper beside a runner": ({"Makefile": "test:\n", "go.mod": ""}, {"go": "go test ./..."}),
+    "no wrapper beside a runner": ({"Makefile": "test:\n", "go.mod": "module x\n"}, {"go": "go test ./..."}),
     "only at the top": ({"sub/go.mod": ""}, {}),
 }
 

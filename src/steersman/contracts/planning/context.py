@@ -45,6 +45,9 @@ class Bounds(Document, frozen=True, kw_only=True):
     skipped: Count  # vendored, ignored, too big or unreadable
     complete: bool
     stopped_by: Annotated[str, Meta(max_length=200)] = ""
+    # Manifests that are there and say nothing: the file, its line, and why.
+    unread: Annotated[tuple[Annotated[str, Meta(max_length=400)], ...], Meta(max_length=50)] = ()
+    unknown: tuple[FactKind, ...] = ()  # of which there may be more; empty and not complete: of every kind
 
 
 class FactPack(Document, frozen=True, kw_only=True):

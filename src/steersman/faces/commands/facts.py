@@ -40,6 +40,8 @@ def facts(deck: Deck, *, kinds: tuple[str, ...]) -> int:
     )
     for line in _lines(shown, {e.id: e for e in pack.evidence}):
         deck.say(line)
+    for why in pack.bounds.unread:
+        deck.say(f"cannot be read: {why}", fg="yellow")
     deck.say(_bounds(pack), fg=None if pack.bounds.complete else "yellow")
     return DONE
 

@@ -34,7 +34,7 @@ class Grounds:
     """Everything that rules about one intent can go by."""
 
     def __init__(self, intent: ExecutionIntent, bundle: ContextBundle, shelf: Shelf) -> None:
-        self._complete = bundle.facts.bounds.complete
+        self._bounds = bundle.facts.bounds
         self._scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
         self._found = {fact.kind for fact in bundle.facts.facts}
         self._citable = frozenset((*bundle.evidence_refs, *shelf.leading(intent.evidence_refs)))
@@ -70,8 +70,13 @@ class Grounds:
         if kind in self._found:
             return tuple(self._facts.get(kind, [self._scan])[:_CITED])
         if name.startswith(KNOWN):
-            return (self._scan,) if self._complete else None
+            return (self._scan,) if self._all_seen(kind) else None
         return (name,) if name in self._citable else None
+
+    def _all_seen(self, kind: str) -> bool:
+        """Whether there is no more of a kind than was found."""
+        unknown = self._bounds.unknown
+        return self._bounds.complete or (bool(unknown) and kind not in unknown)
 
 
 def speaks_of_facts(name: str) -> bool:

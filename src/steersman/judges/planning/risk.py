@@ -102,7 +102,7 @@ def _surroundings(
     )
     bounds = bundle.facts.bounds
     if not bounds.complete:
-        why = bounds.stopped_by or "it was stopped"
+        why = "; ".join((bounds.stopped_by or "it was stopped", *bounds.unread))
         yield _factor("medium", f"the scan is not complete: {why}", f"intent://{intent.id}")
     secret = grounds.cited("secret_file")
     if secret is not None:

@@ -21,9 +21,12 @@ _COMMANDS: tuple[tuple[FactKind, tuple[str, ...]], ...] = (
 
 
 def module(source: Source) -> Iterator[Finding]:
-    """A module: its name, its commands, and what it requires directly."""
+    """A module: its name, its commands, and what it requires directly; a file that names none is none."""
+    named_at = next((n for n, line in enumerate(source.lines, 1) if _MODULE.match(line) is not None), 0)
+    if not named_at:
+        return
     for kind, argv in _COMMANDS:
-        yield command(source, kind, "go", argv).at(source.line_with("module "))
+        yield command(source, kind, "go", argv).at(named_at)
     version = next((found[1] for line in source.lines if (found := _VERSION.match(line)) is not None), "")
     for number, line in enumerate(source.lines, 1):
         named, required = _MODULE.match(line), _REQUIRE.match(line)

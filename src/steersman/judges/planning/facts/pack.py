@@ -10,11 +10,13 @@ from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPack
 from steersman.judges.planning.facts.choice import Choice, readers_of
 from steersman.judges.planning.facts.finding import TOP, Finding, Source
 from steersman.judges.planning.facts.secret_files import secret_file
+from steersman.judges.planning.facts.unread import TOLD, unread
 from steersman.judges.planning.hidden import hidden
 from steersman.judges.text import clip, one_line, well_formed
 from steersman.kernel.canonical import digest, digest_of
@@ -22,6 +24,7 @@ from steersman.kernel.canonical import digest, digest_of
 MOST_OF_A_FILE = 300  # findings
 MOST_OF_A_KIND = 500  # facts
 MOST_EVIDENCE = 20  # for one fact
+MOST_UNREAD = 50
 LONGEST = 200  # characters of a name and of a snippet
 _LOOKED_AT = 2_000  # characters of a text that is shortened to a line
 _SHOWN = 5  # lines of a snippet
@@ -45,10 +48,14 @@ class Page(msgspec.Struct, frozen=True):
     path: str
     digest: str
     shown: tuple[Shown, ...]
+    unread: str = ""  # why it says nothing, where it should
 
 
 def examine(source: Source, file_digest: str) -> Page:
     """Everything that a file says, by all who read files of its name."""
+    silent = unread(source)
+    if silent:
+        return Page(source.path, file_digest, (), _harmless(silent, 400))
     found = (finding for find in readers_of(source.path) for finding in find(source))
     fit = (
         Shown(clean, snippet, _own(source, clean, snippet, file_digest))
@@ -66,20 +73,30 @@ def pack_of(project_id: str, pages: Sequence[Page], choice: Choice, bounds: Boun
     facts, evidence = _gathered(found)
     kept, cut = _kept(facts)
     cited = {name for fact in kept for name in fact.evidence}
-    if cut:
-        why = "; ".join(
-            filter(None, (bounds.stopped_by, f"more than {MOST_OF_A_KIND} facts of kind {', '.join(cut)}"))
-        )
-        bounds = Bounds(
-            files_seen=bounds.files_seen, files_read=bounds.files_read, bytes_read=bounds.bytes_read,
-            skipped=bounds.skipped, complete=False, stopped_by=clip(why, LONGEST),
-        )  # fmt: skip
     return FactPack(
         project_id=project_id,
         fingerprint=digest_of(sorted([path, known] for path, known in files.items())),
         facts=tuple(kept),
         evidence=tuple(evidence[name] for name in sorted(cited)),
-        bounds=bounds,
+        bounds=_bounded(bounds, cut, [page.unread for page in pages if page.unread]),
+    )
+
+
+def _bounded(bounds: Bounds, cut: list[str], silent: list[str]) -> Bounds:
+    """How far it went, with what was cut and what says nothing; only the latter leaves other kinds complete."""
+    if not cut and not silent:
+        return bounds
+    why = (
+        bounds.stopped_by,
+        f"more than {MOST_OF_A_KIND} facts of kind {', '.join(cut)}" if cut else "",
+        f"{len(silent)} manifests cannot be read" if silent else "",
+    )
+    return replace(
+        bounds,
+        complete=False,
+        stopped_by=clip("; ".join(filter(None, why)), LONGEST),
+        unread=tuple(silent[:MOST_UNREAD]),
+        unknown=TOLD if bounds.complete and not cut else (),
     )
 
 

@@ -146,6 +146,19 @@ def xml_of(text: str) -> list[Element]:
     return reading.found
 
 
+def broken_xml(text: str) -> str:
+    """Where and why an XML file cannot be read to its end; empty where it can."""
+    from xml.parsers import expat
+
+    try:
+        _Elements(expat.ParserCreate("utf-8")).parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        return f", line {error.lineno}: it is no XML"
+    except _TooMuch:
+        return ": it declares a document type, is too deep or has too many elements"
+    return ""
+
+
 class _Elements:
     """Those met so far."""
 
