@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from steersman.adapters.plan_folder import MOST_FILES, FolderPlans
+from steersman.adapters.plan_folder import MOST_BYTES, MOST_FILES, FolderPlans
 from steersman.errors import WorkspaceError
 
 PLAN = {"plan.md": b"# a plan\n", "manifest.json": b"{}"}
@@ -104,7 +104,15 @@ def test_what_is_no_plain_file_reads_as_empty(plans, tmp_path):
     (place / "link.json").symlink_to(tmp_path / "secret")
     os.mkfifo(place / "pipe.json")
     (place / "folder").mkdir()
+    assert plans.odd(str(place)) == {
+        "link.json": "a link, not a file", "pipe.json": "a pipe, not a file", "folder": "a folder, not a file",
+    }  # fmt: skip
     assert plans.read(str(place)) == {**PLAN, "link.json": b"", "pipe.json": b"", "folder": b""}
+    with open(place / "long.json", "wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    assert plans.odd(str(place))["long.json"] == f"longer than {MOST_BYTES} bytes"
+    with pytest.raises(WorkspaceError, match="there is no plan"):
+        plans.odd(str(tmp_path / "gone"))
 
 
 def test_a_folder_with_too_much_in_it_is_no_plan(plans, tmp_path):

@@ -42,6 +42,7 @@ def registries(project, tmp_path):
 def put(project):
     def put(name, text):
         path = project / ".steersman" / "registry" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
 
@@ -200,6 +201,15 @@ def test_hidden_files_are_left_alone(registries, put):
     """What an editor leaves behind is no content."""
     put("commands/.brass.yaml.swp", b"\x00\x01")
     assert registries.load().problems == ()
+
+
+@pytest.mark.parametrize("name", ["rules/.a.yaml", "commands/.b.YML", ".c.yaml", ".rules/d.yaml"])
+def test_content_that_is_hidden_is_told(registries, put, name):
+    """A rule with a dot in front of its name would be obeyed by nobody: that is said, and nothing is planned with it."""
+    put(name, COMMAND.encode())
+    ((field, _, message),) = told(registries.load())
+    assert f".steersman/registry/{name}".startswith(field)
+    assert "hidden" in message
 
 
 def test_another_folder(registries, project, tmp_path):

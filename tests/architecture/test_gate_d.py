@@ -298,7 +298,7 @@ LOADS = {  # a late import
     ],
 )
 def test_planning_touches_nothing(first, also, expected):
-    """From precheck to frozen files and bounds, the interpreter reports no open, process, socket or import, and the
+    """§Implementation Notes: from precheck to frozen files and bounds, the interpreter reports no open, process, socket or import, and the
     first time, when libraries are still loaded, none that writes or starts; it would."""
     tests = str(ROOT / "tests" / "machines" / "coordinator")
     script = TRIED.format(tests=tests, first=first, also=also, LOADS=LOADS)

@@ -5,7 +5,8 @@
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from steersman.errors import WorkspaceError
@@ -72,17 +73,51 @@ class FolderPlans:
             raise
 
     def read(self, place: str) -> dict[str, bytes]:
-        try:
-            folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError as error:
-            raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
-        try:
-            names = sorted(os.listdir(folder))
-            if len(names) > MOST_FILES:
-                raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
-            return {name: _plain(folder, name) for name in names}
-        finally:
-            os.close(folder)
+        with _opened(place) as folder:
+            return {name: _plain(folder, name) for name in _names(place, folder)}
+
+    def odd(self, place: str) -> dict[str, str]:
+        with _opened(place) as folder:
+            kinds = {name: _kind(folder, name) for name in _names(place, folder)}
+        return {name: kind for name, kind in kinds.items() if kind}
+
+
+@contextmanager
+def _opened(place: str) -> Iterator[int]:
+    try:
+        folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _names(place: str, folder: int) -> list[str]:
+    names = sorted(os.listdir(folder))
+    if len(names) > MOST_FILES:
+        raise WorkspaceError(f"{place} holds {len(names)} files: that is no frozen plan")
+    return names
+
+
+def _kind(folder: int, name: str) -> str:
+    """What something is, where it is no file that can be read."""
+    try:
+        seen = os.lstat(name, dir_fd=folder)
+        if stat.S_ISREG(seen.st_mode):
+            os.close(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder))
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    kinds = {
+        stat.S_IFLNK: "a link",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    if stat.S_ISREG(seen.st_mode):
+        return "" if seen.st_size <= MOST_BYTES else f"longer than {MOST_BYTES} bytes"
+    return f"{kinds.get(stat.S_IFMT(seen.st_mode), 'a device')}, not a file"
 
 
 def _is_gits(folder: Path) -> bool:

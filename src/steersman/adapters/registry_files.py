@@ -120,8 +120,10 @@ class _Overlay:
     def _strays(self, top: int) -> Iterator[Read]:
         """What stands beside the four folders would otherwise seem to hold."""
         for other in sorted(os.listdir(top)):
-            if other not in FOLDERS and not other.startswith("."):
-                where = f"{self._name}/{other}"
+            where = f"{self._name}/{other}"
+            if _hides(other) or (other.removeprefix(".") in FOLDERS and other not in FOLDERS):
+                yield _hidden(where)
+            elif other not in FOLDERS and not other.startswith("."):
                 yield _wrong(where, "is not a folder of a registry", f"there are {', '.join(FOLDERS)}")
 
     def _folder(self, top: int, folder: str) -> Iterator[Read]:
@@ -134,7 +136,9 @@ class _Overlay:
             yield _wrong(where, f"cannot be read: {error.strerror}", _NO_LINK)
             return
         try:
-            names = sorted(n for n in os.listdir(fd) if not n.startswith("."))
+            there = sorted(os.listdir(fd))
+            yield from (_hidden(f"{where}/{name}") for name in there if _hides(name))
+            names = [n for n in there if not n.startswith(".")]
             if len(names) > MOST_FILES:
                 yield _wrong(where, f"has more than {MOST_FILES} files", "put several items into one file")
             for file in names[:MOST_FILES]:
@@ -191,6 +195,17 @@ def _read(data: bytes, where: str, folder: str, origin: Origin) -> Read:
         line, _, what = said.partition(": ")
         return _wrong(where, what, "write plain YAML: one document, each key once", int(line))
     return items_of(document.value, document.lines, document.bare, Source(where, FOLDERS[folder], origin))
+
+
+def _hides(name: str) -> bool:
+    """Whether a name hides what would otherwise be content; what systems and editors leave behind is none."""
+    return name.startswith(".") and name.casefold().endswith((".yaml", ".yml"))
+
+
+def _hidden(where: str) -> Read:
+    return _wrong(
+        where, "is hidden, and what is hidden is not read", "take the dot from its name, or take it out"
+    )
 
 
 def _wrong(where: str, message: str, fix: str, line: int = 0) -> Read:

@@ -112,9 +112,21 @@ def verified(deck: Deck, place: str, key: str = "") -> "tuple[tuple[Problem, ...
     from steersman.machines.coordinator.trust import Key, trusted
 
     known = Key(deck.helm.key_here(deck.project, key), deck.helm.verifies)
-    problems, said = trusted(files_of(deck, place), known)
+    odd = deck.helm.plans(deck.project).odd(place)
+    found, said = trusted(files_of(deck, place), known)
+    problems = (*_odd(odd), *(p for p in found if p.field not in odd))
     whose = "" if problems else ", by the given key" if key else ", by this project's key"
     return problems, f"{said}{whose}"
+
+
+def _odd(found: Mapping[str, str]) -> "Iterator[Problem]":
+    """What lies in a plan's folder and is no file: the digest of nothing would say nothing."""
+    from steersman.contracts.planning.decisions import Problem
+    from steersman.judges.text import clip
+
+    for name, what in found.items():
+        fix = "Put the file itself there, or plan again from the same inputs; what does not belong there is removed."
+        yield Problem(field=clip(name, 400), message=f"It is {what}.", fix=fix)
 
 
 def compared(deck: Deck, one: str, other: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

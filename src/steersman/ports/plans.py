@@ -28,3 +28,10 @@ class Plans(Protocol):
         Raises WorkspaceError where there is no folder.
         """
         ...
+
+    def odd(self, place: str) -> dict[str, str]:
+        """What in a folder is no plain file of bearable size, by name: what it is instead, in words.
+
+        Raises WorkspaceError where there is no folder.
+        """
+        ...

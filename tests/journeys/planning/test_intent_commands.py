@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 import yaml
@@ -32,6 +33,7 @@ def test_new_check_seal(chandlery):
     said = chandlery.call("intent", "check", "fix.yaml")
     assert said.code == 4
     assert "audit.checksum: is not the one of this document" in said.out
+    assert re.search(r"line \d+: audit\.checksum: is not", said.out)
     sealed = chandlery.call("intent", "seal", "fix.yaml", "--json").json()
     assert chandlery.call("intent", "check", "fix.yaml").code == 0
     assert "# as the page says" in path.read_text()

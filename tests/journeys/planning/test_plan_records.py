@@ -1,6 +1,7 @@
 """What is said about a planning run afterwards: its tape, its audit log, its summary and its failure, each as it was."""
 
 import json
+import os
 
 import pytest
 from plans import Plans
@@ -141,3 +142,22 @@ def test_a_canceled_plan_says_so_everywhere(plans):
     assert (summary["final_state"], summary["questions_asked"]) == ("canceled", 1)
     assert "ann" in summary["failure"]
     assert not (folder / "failure_pack.json").exists()
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_no_file_in_a_plan_is_told_as_what_it_is(plans):
+    """§10: a link or a pipe in place of a file has no digest to tell; what was added is to be removed."""
+    assert plans.plan(plans.write(plans.intent(mode="full_auto")), "--out", "plan").state == "DONE"
+    folder = plans.project.repo / "plan"
+    (folder / "plan.md").rename(folder / "mine.md")
+    (folder / "plan.md").symlink_to("mine.md")
+    (folder / "policy.json").unlink()
+    os.mkfifo(folder / "policy.json")
+    said = plans.project.call("plan", "verify", "plan", "--json").json()
+    told = {p["field"]: p for p in said["problems"]}
+    assert (said["exit_code"], told["plan.md"]["message"]) == (1, "It is a link, not a file.")
+    assert told["policy.json"]["message"] == "It is a pipe, not a file."
+    assert told["mine.md"]["fix"] == "Remove it."
+    assert "e3b0c442" not in json.dumps(said)

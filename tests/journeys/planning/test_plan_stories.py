@@ -25,7 +25,7 @@ def plans(chandlery):
 
 
 def test_full_auto_goes_straight_through(plans):
-    """§Red Line #2: in full_auto nobody is asked; the plan is frozen, whole, signed, and nothing of it was executed."""
+    """§6, §Red Line #2: in full_auto nobody is asked; the plan is frozen, whole, signed, and nothing of it was executed."""
     name = plans.write(plans.intent(mode="full_auto"))
     done = plans.plan(name, "--out", "plan")
     assert (done.code, done.state, done.states()) == (0, "DONE", STRAIGHT)
@@ -356,7 +356,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda c: c.replace(" ", "-"))
 def test_an_intent_that_may_not_be_planned(plans, case):
-    """§2, §Red Lines: each broken field ends in its state, with a FailurePack that names the field to change."""
+    """§2, §Red Lines (§Red Line #5 among them): each broken field ends in its state, with a FailurePack that names the field to change."""
     path, value, state, field = BROKEN[case]
     name = plans.write(changed(plans.intent(mode="full_auto"), *path, to=value), seal=False)
     plans.project.call("intent", "seal", name)  # as far as it can be
@@ -503,7 +503,7 @@ def fits(document, name):
 
 @pytest.mark.parametrize("ends", ["DONE", "BLOCKED", "ABORTED"])
 def test_every_transition_is_in_both_forms(plans, ends):
-    """§Audit Requirements: from, to, trigger, guards, outputs, time and duration of every transition, also of a run that
+    """§Audit Requirements, §Implementation Notes: from, to, trigger, guards, outputs, time and duration of every transition, also of a run that
     failed; decisions with their rationale; both forms fit their schemas, and a red line is a critical line."""
     value = plans.intent(mode="full_auto")
     match ends:

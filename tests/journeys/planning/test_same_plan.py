@@ -8,7 +8,8 @@ from same import SURROUNDINGS, carried, inputs, planned
 
 
 def test_the_same_inputs_give_the_same_bytes(chandlery, tmp_path):
-    """Two processes, two directories, two dates, other hash seeds, locales and zones: the same files, byte for byte."""
+    """§Overview, §Implementation Notes: two processes, two directories, two dates, other hash seeds, locales and zones: the
+    same files, byte for byte."""
     intent = inputs(chandlery)
     first = planned(chandlery, intent, "../plan-0", **SURROUNDINGS[0])
     assert len(first) == 17

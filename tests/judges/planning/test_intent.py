@@ -9,7 +9,8 @@ from steersman.contracts.planning.documents import document_schema
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS
 from steersman.judges.planning.intent import checksum, checksum_matches, sealed_bytes
-from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles
+from steersman.judges.planning.policy import policy_problems
+from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles, unsealed
 from steersman.judges.planning.red_lines import claimed_risk, stated_risk, stricter_mode
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.seal import sealed as seal
@@ -470,3 +471,21 @@ def test_an_intent_for_another_project(project, wrong):
     report = precheck(intent(), POLICY, REGISTRY, project=project)
     assert fields(report.schema_problems) == wrong
     assert report.schema_valid is not bool(wrong)
+
+
+def test_a_document_without_canonical_bytes_has_no_checksum_to_tell():
+    """§2: a number with a fraction has no one form; nobody is told that the right checksum is a row of zeros."""
+    report = check(put(PLAIN, "budgets.max_files", 1.5))
+    assert not report.checksum_matches
+    assert "no canonical form" in unsealed(report)
+    assert "0000" not in unsealed(report)
+    assert unsealed(check(put(PLAIN, "title", "Another title"))).startswith(
+        "is not the one of this document, "
+    )
+
+
+@pytest.mark.parametrize("name", ["p1", "Policy", "1st"])
+def test_the_form_of_a_policys_id_is_told_with_its_length(name):
+    """§2: whoever writes an id that is too short is told how long it has to be."""
+    (told,) = policy_problems({"policy_id": name, "mode": "interactive", "question_budget": 1}, REGISTRY)
+    assert (told.field, "3 to 80" in told.fix) == ("policy_id", True)

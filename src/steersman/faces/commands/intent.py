@@ -165,7 +165,7 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     for line in lines_of(report.policy_problems, policy.file):
         deck.say(line, fg="red")
     found = [p for p in troubles(report) if p not in report.policy_problems]
-    found += _unfit(report, deck, written.file)
+    found += _unfit(report, deck, written)
     about = {"policy": policy.file, "policy_problems": report.policy_problems, "report": report}
     groundless, doubtful = unmet(deck, written, policy, registry)
     found += groundless
@@ -181,16 +181,15 @@ def _name(deck: Deck) -> str:
     return deck.load_config().config.project or ""
 
 
-def _unfit(report: "PrecheckReport", deck: Deck, file: str) -> "list[Problem]":
+def _unfit(report: "PrecheckReport", deck: Deck, written: "Written") -> "list[Problem]":
     """What the report says without being a sentence of its own: the checksum, and what is not as it was pinned."""
     from steersman.judges.planning.places import problem
-    from steersman.judges.planning.precheck import unfit
+    from steersman.judges.planning.precheck import unfit, unsealed
 
     found = list(unfit(report, "inactive", "drifted", "unpinned"))  # what is missing crosses a red line
     if not report.checksum_matches:
-        seal = f"read what changed, then run `{deck.me} intent seal {file}`"
-        said = f"is not the one of this document, {report.checksum_expected}"
-        found.append(problem(("audit", "checksum"), said, seal))
+        seal = f"read what changed, then run `{deck.me} intent seal {written.file}`"
+        found.append(problem(("audit", "checksum"), unsealed(report), seal, written.lines))
     return found
 
 

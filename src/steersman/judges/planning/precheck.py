@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from steersman.contracts.planning.decisions import PrecheckReport, Problem, Reference
 from steersman.contracts.planning.facts import PrecheckFacts
 from steersman.contracts.planning.words import Kind
-from steersman.judges.planning.intent import checksum, checksum_matches
+from steersman.judges.planning.intent import NO_BYTES, checksum, checksum_matches
 from steersman.judges.planning.payload import is_fathomable, payload
 from steersman.judges.planning.places import NO_LINES, Lines, Path, field_of, line_of
 from steersman.judges.planning.policy import policy_problems
@@ -95,6 +95,15 @@ def unfit(report: PrecheckReport, *found: str) -> tuple[Problem, ...]:
 def _told(r: Reference) -> Problem:
     message, fix = (part.format(r=r, short=r.digest[:12]) for part in _UNFIT[r.found])
     return Problem(field=r.field, message=f"{r.id}: {message}", fix=fix, line=r.line)
+
+
+def unsealed(report: PrecheckReport) -> str:
+    """How the checksum is wrong; a document that cannot be written in one way has none."""
+    if report.checksum_expected == NO_BYTES:
+        return (
+            "cannot be held against this document: it holds what has no canonical form, so it has no checksum"
+        )
+    return f"is not the one of this document, {report.checksum_expected}"
 
 
 def facts(report: PrecheckReport, raw: Any, policy_raw: Any) -> PrecheckFacts:

@@ -32,7 +32,7 @@ _KINDS = {
     "null": "nothing",
     "number": "a number with a fraction",
 }
-_AN_ID = "an id of the registry has small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
+_AN_ID = "an id of the registry has 3 to 80 small letters, digits and _, such as wf_bug_fix; `steersman registry list` has them all"
 # What to write, by the name of the field.
 _FORMS = {
     "id": "intent_ and then 6 to 64 small letters, digits or _, such as intent_fix_login",
@@ -45,7 +45,7 @@ _FORMS = {
     "agent_id": _AN_ID,
     "command_id": _AN_ID,
     "forbidden_operations": "an effect or the id of a command, such as deploy or cmd_delete_files",
-    "policy_id": "small letters, digits and _, such as policy_team",
+    "policy_id": "3 to 80 small letters, digits and _, beginning with a letter, such as policy_team",
     "execution": "execution: forbidden",
     "no_fabrication": "no_fabrication: true",
     "registry_only": "registry_only: true",

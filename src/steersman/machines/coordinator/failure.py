@@ -14,7 +14,7 @@ from steersman.contracts.planning.decisions import PrecheckReport, Problem, Rout
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
 from steersman.contracts.planning.review import Budget, FailurePack, Recovery
 from steersman.contracts.planning.words import Assessed
-from steersman.judges.planning.precheck import unfit
+from steersman.judges.planning.precheck import unfit, unsealed
 from steersman.judges.planning.registry import Registry
 from steersman.judges.text import clip
 from steersman.machines.coordinator.faults import Faults
@@ -237,9 +237,7 @@ def _crossed(report: PrecheckReport, red_line: str) -> Iterator[Problem]:
 
 
 def _checksum(report: PrecheckReport) -> Problem:
-    return Problem(
-        field="audit.checksum", message=f"The checksum of these bytes is {report.checksum_expected}."
-    )
+    return Problem(field="audit.checksum", message=f"It {unsealed(report)}.")
 
 
 def _said(field: str, message: str) -> tuple[Problem, ...]:

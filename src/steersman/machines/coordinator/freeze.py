@@ -133,7 +133,7 @@ def _unmatched(listed: Manifest, files: Mapping[str, bytes]) -> Iterator[Problem
     if list(there) != sorted(there) or len(there) != len(listed.files):
         yield _of(MANIFEST, "Its files are not listed once each, by name.")
     for name in sorted(files.keys() - there.keys() - {MANIFEST}):
-        yield _of(clip(name, 200), "It does not belong to the plan.")
+        yield Problem(field=clip(name, 200), message="It does not belong to the plan.", fix="Remove it.")
     for name, file in there.items():
         if name not in files:
             yield _of(name, "It is missing.")
