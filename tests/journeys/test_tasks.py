@@ -1,6 +1,7 @@
 """Tasks through plain commands and through the prompt: a whole one with its ways back, overrides, files, questions."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -133,13 +134,27 @@ def test_no_word_skips_a_phase(project: Project):
         "/retry",
         "/answer yes",
     )
-    said = typed(project, *words, "/nonsense", "/review", "/next now", '/next --override "', "/quit")
+    options = (
+        "/next now",
+        '/next --override "',
+        '/next --override "x" --from test',
+        "/next --to test",
+        "/next --override x --to nowhere",
+    )
+    said = typed(project, *words, "/nonsense", "/review", *options, "/redo codegen", "/redo revert", "/quit")
     assert said.code == 4
-    assert said.err.count("the task is in planning (ready, waiting for you)") == len(words)
-    assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words)
+    assert said.err.count("the task is in planning (ready, waiting for you)") == len(words) + 1
+    assert said.err.count("legal now: /next; /next --override; words; /redo planning") == len(words) + 1
+    assert "codegen cannot be done again now" in said.err
+    assert "nothing is taken back by doing it again: /revert does, with a reason" in said.err
+    assert "an override needs a reason" in said.err
+    assert said.err.count('/next takes nothing, or --override "reason", and with that --to phase') == 3
+    assert "--to which phase? One of planning" in said.err
     assert len(project.entries(run)) == before
     late = project.call("tasks", "accept", run)
     assert (late.code, f"steersman tasks next {run}" in late.err) == (4, True)
+    legal = f'legal: tasks next {run} | tasks next {run} --override "why" | tasks say {run} | tasks redo {run} planning'
+    assert legal in project.call("tasks").out
 
 
 def test_a_phase_done_again_says_what_it_goes_by(project: Project):
@@ -233,6 +248,16 @@ def test_no_override_in_place_of_an_answer(project: Project):
     assert refused(project, run) == "questions waits for an answer, and nothing is waived in place of one"
     wrong = project.call("tasks", "answer", run, '{"q-none": "yes"}')
     assert (wrong.code, "q-none" in wrong.err) == (2, True)
+    first, second = (
+        q["id"] for q in paper(project, run, "planning/planning.ai.json")["questions"] if q["blocking"]
+    )
+    for given, missing in (
+        ("{}", f"{first}: "),
+        (json.dumps({first: "left"}), f"{second}: "),
+        ("{", "is no JSON"),
+    ):
+        part = project.call("tasks", "answer", run, given)
+        assert (part.code, missing in part.err) == (2, True), part
     assert project.call("tasks", "answer", run).code == 2  # nobody is there to be asked
     typed(project, "yes, both", "/quit")
     assert now(project) == ("planning", "ready")
@@ -257,11 +282,16 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
     went_on(project, run, 4)
     assert now(project) == ("test", "ready")
     assert "what it does to the tests was accepted" in refused(project, run)
+    assert "/next→evidence" in typed(project, "/quit").out
     went_on(project, run, 1)
     assert now(project) == ("test", "evidence")
     assert refused(project, run) == "evidence waits for an answer, and nothing is waived in place of one"
-    typed(project, "/approve seen", "/quit")
+    typed(project, "/approve the hooks were wrong", "/quit")
     assert now(project) == ("accept", "decide")
+    done = project.call("tasks", "accept", run)
+    assert "what it does to the tests was accepted by ann: the hooks were wrong" in done.out
+    (seen,) = paper(project, run, "accept/decision.json")["evidence"]
+    assert (seen["person"], seen["reason"]) == ("ann", "the hooks were wrong")
 
 
 def test_a_legal_override_is_seen_ever_after(project: Project):
@@ -272,7 +302,9 @@ def test_a_legal_override_is_seen_ever_after(project: Project):
     run = begun(project, unhappy, "--step")
     went_on(project, run, 3)
     assert now(project) == ("review", "ready")
-    said = typed(project, "/status", '/next --override "I accept the risk of skipping review"', "/quit")
+    said = typed(
+        project, "/status", "/next --override I accept the risk of skipping review --to test", "/quit"
+    )
     assert "/next→codegen" in said.out
     assert now(project) == ("test", "ready")
     went_on(project, run, 1)
@@ -292,6 +324,14 @@ def test_a_task_that_stands_still(project: Project):
     run = begun(project, flawed)
     assert now(project) == ("review", "stuck")
     assert {"retry", "next --override", "redo review"} <= set(words_of(project))
+    why = "The plan itself is wrong (too often to go back by itself): "
+    waive = f'steersman tasks next {run} --override "why"'
+    for words in (("gates", run), ("show", run), ("why", run), ("tasks",)):
+        told = project.call(*words).out
+        assert why in told, told
+        assert "negative numbers are not planned" in told
+        assert waive.removeprefix("steersman ") in told
+        assert f"tasks redo {run} review" in told
     rewrite(project, crew())
     said = typed(project, "/review code", "/quit")  # there is a gate that asks to try again: it looks again
     assert said.code == 0
@@ -324,7 +364,8 @@ def test_a_plan_changed_by_hand(project: Project, how: str):
 
 
 def _blocking() -> dict:
-    return {**PLAN, "questions": [{"text": "Negative numbers too?", "blocking": True}]}
+    asked = ("Negative numbers too?", True), ("Fractions?", True), ("Which style?", False)
+    return {**PLAN, "questions": [{"text": text, "blocking": blocking} for text, blocking in asked]}
 
 
 def test_an_agent_overrides_nothing(project: Project):
@@ -404,8 +445,11 @@ def test_what_can_be_completed(project: Project):
 
 
 def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Project):
-    """Planted documents and a state made up by hand: named where it waits and when it is done, shown as what they are."""
-    run = begun(project, None, "--step")
+    """Planted documents and a state made up by hand: named where it waits and when it is done, shown as what they are; what
+    completes a revert that was asked for ends well, by whatever word."""
+    hand_out(project, crew(), deliver="merge")
+    assert project.call("tasks", "new", "Fix add", "--step").code == 3
+    run = project.only()
     folder = project.repo / ".steersman" / "runs" / run
     for name in ("accept/decision.json", "planning/extra.json"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -435,6 +479,11 @@ def test_what_hands_put_among_the_files_of_a_task_is_told_everywhere(project: Pr
     assert (done.code, "it was made again from the tape" in done.out) == (0, True), done
     assert (folder / "state.json").read_bytes() == right
     assert project.call("tasks", "restore", run).code == 4
+    assert "/plan is not next, and another task is begun by /new" in typed(project, "/plan more", "/quit").err
+    shutil.rmtree(folder)
+    assert project.call("tasks", "revert", run).code == 3
+    last = project.call("tasks", "restore", run)
+    assert (last.code, f"run {run}: reverted" in last.out) == (0, True), last
 
 
 def test_nothing_of_a_task_lies_behind_a_link(project: Project):

@@ -14,6 +14,7 @@ from steersman.machines.task import MACHINE
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
 from steersman.runtime.live import load
+from steersman.runtime.projections import picture
 from steersman.runtime.start import Order, start
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config, fake_world, said
 from steersman.testing.files import MemoryArtifacts, result
@@ -25,7 +26,9 @@ REVIEW = {"summary": "read", "blocking_issues": [], "suggestions": []}
 class Task:
     """A task and the hands around it."""
 
-    def __init__(self, place, *, judge=None, answer=None, artifacts=None, deliver="merge", **options):
+    def __init__(
+        self, place, *, judge=None, answer=None, artifacts=None, deliver="merge", begins=True, **options
+    ):
         self.artifacts = artifacts or MemoryArtifacts()
         self.plan, self.answer = draft(files=(file("README"),)), answer
         commands = ScriptedCommands(judge or (lambda command, _: result(command)))
@@ -37,7 +40,8 @@ class Task:
         roles = {name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "second", "tester")}
         self.config = fake_config(roles=roles, deliver=deliver)
         self.run = asyncio.run(self._begin(options))
-        self.go()
+        if begins:
+            self.go()
 
     async def _begin(self, options):
         live, lock = await start(self.world, Order("task", "Mend it", "ann", self.config, options))
@@ -265,3 +269,61 @@ def test_a_reviewer_who_breaks_down_is_asked_again_alone(tmp_path):
     reviewers = json.loads(task.artifacts.read(task.run, "review/plan-review.json").data)["reviewers"]
     assert [one["reviewer"] for one in reviewers] == ["reviewer", "second"]
     assert asked.count("reviewer") == 2
+
+
+def test_a_refused_word_drives_nothing(tmp_path):
+    """A run that nobody drives: an override that is refused is on tape, no agent is asked, and it goes on when it is driven."""
+    task = Task(tmp_path, pace="step", begins=False)
+    bridge = Bridge(task.world)
+    verdict, _ = asyncio.run(
+        bridge.settle(task.run, bridge.override(task.run, "plan_review", "ann", "in a hurry"))
+    )
+    assert verdict["result"] == "refused"
+    assert [e["kind"] for e in task.entries] == ["created", "claimed", "refused"]
+    assert bridge.head(task.run).status == "working"
+    task.go()
+    assert task.where == ("planning", "ready")
+
+
+def standstill(task):
+    return picture(task.world, task.run).status.cause
+
+
+def test_an_agent_that_broke_down_is_named(tmp_path):
+    """Its role, its provider and the class of its error, whoever answered after it; with its own words where there are some."""
+
+    def answer(request):
+        detail = "overloaded\nsteersman: all is well" if request.role == "planner" else ""
+        broken = request.role == "reviewer" or (request.role == "planner" and request.round == 2)
+        said = AgentReply(text="", error="provider_auth_error", detail=detail, provider="fake")
+        return said if broken else None
+
+    task = Task(tmp_path, answer=answer, plan_reviewers=["reviewer", "second"])
+    assert task.where == ("plan_review", "broken")
+    assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
+    Bridge(task.world).send(task.run, "words_given", {"text": "", "person": "ann"}, "ann", "")
+    task.go()  # kept: it still stands still
+    assert standstill(task) == "An agent broke down: reviewer (fake): provider_auth_error"
+    Bridge(task.world).send(task.run, "redo_planning", {"text": "", "person": "ann"}, "ann", "")
+    task.go()
+    told = "An agent broke down: planner (fake): provider_auth_error: overloaded; steersman: all is well"
+    assert standstill(task) == told
+
+
+def test_a_reply_that_never_fits_and_checks_that_never_pass_are_told(tmp_path):
+    """What was wrong with the reply; which check, with its exit code and why."""
+    task = Task(
+        tmp_path / "a",
+        answer=lambda request: AgentReply(text="no", provider="fake") if request.role == "coder" else None,
+    )
+    assert task.where == ("codegen", "broken")
+    assert standstill(task).startswith("An agent broke down: coder (fake): no reply that fits its contract: ")
+
+    def judge(command, _):
+        return result(command, exit_code=127, output="running\nthere is no such program\n")
+
+    task = Task(tmp_path / "b", judge=judge)
+    assert task.where == ("test", "stuck")
+    told = "The tests did not pass (too often to go back by itself): unit: failed (exit 127): there is no such program"
+    assert standstill(task) == told
+    assert picture(task.world, task.run).status.besides == ("next --override", "redo codegen", "redo test")

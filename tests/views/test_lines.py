@@ -173,6 +173,8 @@ def test_findings_and_checks():
         (entry("claimed"), None),
         (entry("transition", source="a", to="a", stay=True, event="x"), "a  x"),
         (entry("part_finished", data={"verdict": "failed"}), "check: failed"),
+        (entry("part_finished", data={"verdict": "passed", "tests": 3}), "check: passed"),
+        (entry("part_finished", data={"verdict": "passed"}), "check: passed, no tests counted"),
         (entry("part_finished", data=None), None),
         (entry("effect_started", retry=Retry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
         (entry("effect_started", retry=Retry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),

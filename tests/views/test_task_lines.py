@@ -8,9 +8,11 @@ from steersman.contracts.task import documents
 from steersman.contracts.task.documents import (
     CodeOpinion,
     CodeReview,
+    Issue,
     Plan,
     PlanOpinion,
     PlanReview,
+    Question,
 )
 from steersman.contracts.task.words import CODE_REVIEW, PATCH, PLAN, PLAN_REVIEW, TESTS
 from steersman.kernel.canonical import canonical
@@ -34,6 +36,11 @@ MADE = {
         requirements=("r",),
         acceptance_criteria=(),
         file_plan=(),
+        questions=(
+            Question(id="q-1", text="Which style?", blocking=False),
+            Question(id="q-2", text="Which way?", blocking=True, answer="left"),
+            Question(id="q-3", text="And why?", blocking=False, answer="because"),
+        ),
     ),
     PLAN_REVIEW: PlanReview(
         task_id="r",
@@ -52,6 +59,8 @@ MADE = {
         ok=False,
         decision="plan_flawed",
         reviewers=(CodeOpinion(reviewer="rev", decision="plan_flawed", summary=HOSTILE),),
+        blocking_issues=(Issue(id="f-0123456789", text="say why", found_by="rev"),),
+        plan_issues=(Issue(id="f-9876543210", text=HOSTILE, found_by="rev"),),
     ),
     TESTS: documents.TestReport(task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=()),
 }
@@ -99,6 +108,45 @@ def test_what_is_accepted_says_what_is_missing():
         assert words in told
     assert "\x1b" not in told
     assert not any(line.startswith("answer with") for line in lines)
+
+
+def accepted(*names: str, patch: str = "") -> list[str]:
+    """What is shown to whoever accepts."""
+    shown = Status(run="r", machine="task", title="Fix", state="accept", meaning="", status="", outcome="", last_round_outcome="", round=1, rounds=None, entries=1, created=0, entered=0, at=0)  # fmt: skip
+    gate = Gate(id="g", run="r", job="decide", digest="f" * 64, choices=("approve",), opened=0)
+    texts = {**TEXTS, PATCH: patch}
+    return acceptance(task("accept", *names), shown, gate, lambda ref: texts.get(ref, ""))
+
+
+def test_whoever_accepts_sees_what_was_waived_and_what_was_left_open():
+    """Findings that block, by id and in full; questions that nobody had to answer; the plan itself shows them too."""
+    lines = accepted(PLAN, PATCH, CODE_REVIEW)
+    assert "    blocking f-0123456789 rev: say why" in lines
+    assert any(line.startswith("    blocking f-9876543210 rev: fine\\n") for line in lines)
+    at = lines.index("questions that the plan left open:")
+    assert lines[at + 1 : at + 3] == ["  q-1 planner: Which style?", "verdicts:"]
+    plan = phase_lines(task("planning", PLAN), TEXTS.get)
+    assert [line for line in plan if "open question" in line] == [
+        f"{GUTTER}  open question: q-1 planner: Which style?"
+    ]
+    assert "questions that the plan left open:" not in accepted(PATCH)
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"),
+    [
+        ("+key = '[redacted:aws:0123abcd]'\n-old = '[redacted:aws:0123abce]'\n", "1 place is hidden"),
+        (
+            "+a [redacted:aws:0123abcd] [redacted:word_x:0123abce]\n b [redacted:aws:0123abcd]\n",
+            "3 places are hidden",
+        ),
+        ("-old = '[redacted:aws:0123abce]'\n+[redacted]\n", ""),
+    ],
+)
+def test_what_is_hidden_in_the_change_is_delivered_all_the_same(patch, told):
+    """The places are counted where it is accepted; what goes away is none."""
+    found = [line for line in accepted(PATCH, patch=patch) if "HOLDS it in plain text" in line]
+    assert [line.strip().startswith(told) for line in found] == ([True] if told else [])
 
 
 def test_what_is_kept_comes_before():

@@ -4,26 +4,25 @@ A deed answers the gate that is open, or posts an event; what cannot be done now
 **Invariant:** nothing that works for a run does a deed; the machine, not this module, decides what a deed leads to.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from steersman.contracts.task.words import PHASES
 from steersman.errors import SteersmanError, UserError
-from steersman.faces.deck import DONE, ENDED, REFUSED, WAITING, Deck, aside
-from steersman.faces.haste import forget_typed
+from steersman.faces.deck import DONE, ENDED, REFUSED, WAITING, Deck
 from steersman.faces.papers import touched
+from steersman.faces.replies import complete, one_by_one
 from steersman.faces.speech import insider
 from steersman.faces.voyage import drive_on, spoken
 from steersman.judges.text import one_line, visible
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate, Head
-from steersman.views.ways import AFTER, CALLED, DECIDES, TASK, Standing, Way, kept, waits_for, ways
+from steersman.views.ways import AFTER, CALLED, DECIDES, TASK, Standing, Way, command, kept, waits_for, ways
 
 REOPEN = "redo_accept"
+AGAIN = PHASES[:-2]  # what can be done again: a revert is asked for anew, with its own word
 NOTHING = "nothing: it has ended for good"
 Named = Callable[[str, str], str]  # a word and a run -> what is typed for it here
 
@@ -36,22 +35,13 @@ class NotNowError(UserError):
 
 def plain(deck: Deck) -> Named:
     """How the command line says what the prompt says in one word."""
-    redo = {"codegen": "redo codegen", "review code": "redo review", "plan": "redo planning"}
-
-    def named(word: str, run: str) -> str:
-        first, _, rest = redo.get(word, word).partition(" ")
-        if first in ("approve", "rework", "reject", "abort", "followup", "resume"):
-            return f"{deck.me} {first} {run}"
-        if first in ("raise", "stop"):
-            return f"{deck.me} answer {run} {first}"
-        return f"{deck.me} tasks {first} {run} {rest}".rstrip()
-
-    return named
+    return lambda word, run: command(word, run, deck.me)
 
 
 def standing(deck: Deck, run: str) -> Standing:
     """Where a run is now."""
     from steersman.kernel.record import outcome, status
+    from steersman.runtime.projections import stands_still
 
     world = deck.sight.world
     live = deck.sight.live(run)
@@ -67,7 +57,9 @@ def standing(deck: Deck, run: str) -> Standing:
         step="" if s.state in m.settled or s.ended else str(fields(s.context).get("step", "")),
         status=status(m, s),
         outcome=outcome(m, s),
-        waits=waits_for(s, gates, owner, world.clock.now()),
+        waits=" ".join(
+            filter(None, (waits_for(s, gates, owner, world.clock.now()), stands_still(world, live)))
+        ),
         next=(*alone, *ways(m, s, gates)),
         after=tuple(fields(s.context).get("after", ())),
     )
@@ -145,12 +137,17 @@ class Deeds:
 
     def redo(self, phase: str, words: str = "") -> int:
         """A phase again: the open decision where that is what it asks, else the machine's own event."""
-        if phase not in PHASES[:-1]:
-            raise UserError(f"there is no phase {phase!r}: one of {', '.join(PHASES[:-1])}")
-        if self._may_redo(phase):
-            self._tell_kept(phase)
+        if phase == "revert":
+            raise UserError(
+                f"nothing is taken back by doing it again: {self.named('revert', self.run)} does, with a reason"
+            )
+        if phase not in AGAIN:
+            raise UserError(f"there is no phase {phase!r} to do again: one of {', '.join(AGAIN)}")
+        if not self._may_redo(phase):
+            raise self.not_now(f"{phase} cannot be done again now")
+        self._tell_kept(phase)
         gate = self.gate("decide")
-        if gate is not None and phase in ("planning", "codegen", "review", "revert"):
+        if gate is not None and phase in ("planning", "codegen", "review"):
             return self._answered(gate, DECIDES[phase], text=self._text(words))
         gate = self.gate("evidence")
         if gate is not None and phase == "codegen":
@@ -172,6 +169,8 @@ class Deeds:
         """Words for whoever works next."""
         if not visible(words):
             raise UserError("say what? give words")
+        if not any(way.word == "say" for way in standing(self.deck, self.run).next):
+            raise self.not_now("nobody works on it who could be told")
         return self._send("words_given", words)
 
     def choose(self, choice: str, *, reason: str = "", text: str = "") -> int:
@@ -207,15 +206,13 @@ class Deeds:
 
     def answer(self, text: str = "") -> int:
         """Answers what the plan asks: one text for all of it, a JSON object by question, or one by one."""
-        import json
-
         gate = self.gate("questions")
         if gate is None:
             raise self.not_now("nothing is asked")
         asked = self.asked()
         if not visible(text):
-            text = json.dumps({q.id: self._ask(q.text) for q in asked}, ensure_ascii=False)
-        self._known(text, {q.id for q in asked} | {q.text for q in asked})
+            text = one_by_one(asked)
+        complete(text, asked)
         return self._answered(gate, "answer", text=self._text(text))
 
     def asked(self) -> tuple[Any, ...]:
@@ -228,33 +225,6 @@ class Deeds:
 
         found = self.document(PLAN)
         return open_questions(msgspec.json.decode(found, type=Plan)) if found else ()
-
-    def _ask(self, question: str) -> str:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise UserError("nobody is here to be asked: give the answer as TEXT, or as JSON by question id")
-        forget_typed()  # what was typed before a question answers another one
-        while True:
-            click.echo(f"{aside(question)}\n> ", nl=False, file=sys.stderr)
-            line = sys.stdin.readline()
-            if not line:
-                raise UserError("nobody answers any more; nothing was answered, the questions stay open")
-            if visible(line):
-                return line.strip()
-
-    @staticmethod
-    def _known(text: str, names: set[str]) -> None:
-        """An answer to a question that nobody has asked is a slip."""
-        import json
-
-        try:
-            value = json.loads(text)
-        except ValueError:
-            return
-        if isinstance(value, dict):
-            strange = sorted(set(value) - names)
-            if strange or not all(isinstance(v, str) and visible(v) for v in value.values()):
-                told = ", ".join(sorted(n for n in names if n.startswith("q-")))
-                raise UserError(f"answers are texts by question id, one of {told}" + (f"; not {', '.join(strange)}" if strange else ""))  # fmt: skip
 
     # ── the decision ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
 from steersman.views.screen import check, finding
+from steersman.views.ways import command
 from steersman.views.why import FOLLOWUP, redelivery, undelivered, unreverted
 
 LISTED = 10
@@ -43,8 +44,8 @@ def _tell(deck: Deck, seen: Picture, code: int) -> None:
                 _tell_gate(deck, seen, gate)
         case _:
             deck.say(f"run {s.run} is let go in {s.state}, nothing is lost")
-            for command in () if deck.prompting else _next(deck, seen):
-                deck.say(f"  {command}")
+            for line in () if deck.prompting else _next(deck, seen):
+                deck.say(f"  {line}")
 
 
 def _tell_gate(deck: Deck, seen: Picture, gate: Gate) -> None:
@@ -55,7 +56,9 @@ def _tell_gate(deck: Deck, seen: Picture, gate: Gate) -> None:
     elif gate.job == "decide":
         told = acceptance(seen.snapshot, seen.status, gate, seen.text, most=SHOWN)
         gate = replace(gate, shown={n: ref for n, ref in gate.shown.items() if n == "detail"})
-    lines = asked(gate, seen.text, deck.me, not_isolated=seen.status.not_isolated)
+    more = [command(word, seen.status.run, deck.me) for word in seen.status.besides if gate.job == "again"]
+    why = seen.status.cause if gate.job == "again" else ""
+    lines = asked(gate, seen.text, deck.me, not_isolated=seen.status.not_isolated, cause=why, more=more)
     for line in (*told, *(lines[: lines.index("answer with:")] if deck.prompting else lines)):
         deck.say(line)
 
@@ -90,8 +93,8 @@ def _outcome(deck: Deck, seen: Picture) -> None:
     for run in _followers(deck, seen):
         deck.say(f"  task {run} waits for this one")
     deck.say("next:")
-    for command in _next(deck, seen):
-        deck.say(f"  {command}")
+    for line in _next(deck, seen):
+        deck.say(f"  {line}")
 
 
 def _followers(deck: Deck, seen: Picture) -> list[str]:
@@ -131,8 +134,8 @@ def _tell_plan(deck: Deck, seen: Picture) -> None:
     if folder:
         deck.say(f"  frozen in {folder}")
     deck.say("next:")
-    for command in _next(deck, seen):
-        deck.say(f"  {command}")
+    for line in _next(deck, seen):
+        deck.say(f"  {line}")
 
 
 def _next(deck: Deck, seen: Picture) -> list[str]:

@@ -3,8 +3,10 @@
 **Invariant:** every word that the prompt line offers is one that can be typed; the tests hold it against every machine.
 """
 
+import shlex
 from collections.abc import Iterable
 
+from steersman.contracts.task.words import PHASES
 from steersman.errors import UserError
 from steersman.views.ways import TASK, Way
 
@@ -15,7 +17,7 @@ HELP = {
     "test": "go on to the tests, or have them run again",
     "accept": "[reason]: after the tests, see what would be accepted; then accept exactly that, and have it delivered",
     "revert": "[reason]: take the change back",
-    "next": '[--override "reason"]: go on to the next phase, or past its guard',
+    "next": '[--override "reason" [--to phase]]: go on to the next phase, or past its guard',
     "redo": "[phase [words]]: do a phase again, without a name the one at hand; reopens a task that is done",
     "begin": "reason: begin without the tasks that come first",
     "restore": "put the recorded documents back",
@@ -63,6 +65,24 @@ def parted(text: str) -> tuple[str, str]:
     """The word of an entry that begins with a slash, and the rest of it, which may have many lines."""
     word = text[1:].split(maxsplit=1)[0] if text[1:].strip() and not text[1].isspace() else ""
     return word, text[1 + len(word) :].strip()
+
+
+def overriding(words: str) -> tuple[str, str]:
+    """The reason and the phase of `/next --override "reason" --to phase`; nothing else goes with it."""
+    try:
+        given = shlex.split(words)
+    except ValueError:  # a quotation mark without its other half, as in "it's fine"
+        given = [word.strip("\"'") for word in words.split()]
+    usage = UserError('/next takes nothing, or --override "reason", and with that --to phase')
+    to = ""
+    if "--to" in given:
+        at = given.index("--to")
+        to, given = " ".join(given[at + 1 : at + 2]), [*given[:at], *given[at + 2 :]]
+        if to not in PHASES:
+            raise UserError(f"--to which phase? One of {', '.join(PHASES)}")
+    if given[:1] != ["--override"] or any(word.startswith("--") for word in given[1:]):
+        raise usage
+    return " ".join(given[1:]).strip(), to
 
 
 def unknown(word: str, known: Iterable[str]) -> UserError:

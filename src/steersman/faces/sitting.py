@@ -5,14 +5,13 @@ The grammar is that of the current run's machine: its gates' choices and its leg
 not open when the prompt was drawn.
 """
 
-import shlex
 from collections.abc import Callable
 
 from steersman.errors import SteersmanError, UserError
 from steersman.faces.deck import DONE, Deck
 from steersman.faces.deeds import Deeds, NotNowError, begin, listed, standing
 from steersman.faces.haste import forget_typed
-from steersman.faces.lexicon import HELP, LOOKS, SAID, parted, short, slash, unknown, words_of
+from steersman.faces.lexicon import HELP, LOOKS, SAID, overriding, parted, short, slash, unknown, words_of
 from steersman.judges.text import one_line, visible
 from steersman.views.ways import AFTER, CALLED, LAID_DOWN, TASK, TRIGGERS, Standing
 
@@ -182,7 +181,8 @@ class Sitting:
             return deeds.choose("retry")
         if here == phase and (gate is None or gate.job in ("next", "questions", "evidence")):
             return deeds.redo(phase, words)
-        raise deeds.not_now(f"/{CALLED[phase]} is not next")
+        other = ", and another task is begun by /new" if here == "done" else ""
+        raise deeds.not_now(f"/{CALLED[phase]} is not next{other}")
 
     def _noted(self, deeds: Deeds, words: str) -> None:
         """Words for a phase that is about to begin are kept for whoever works there; in planning they plan again."""
@@ -215,12 +215,10 @@ class Sitting:
 
     def _next(self, words: str) -> int:
         deeds = self._deeds()
-        given = _split(words)
-        if not given:
+        if not words:
             return deeds.next()
-        if given[0] == "--override":
-            return deeds.override(" ".join(given[1:]))
-        raise UserError('/next takes nothing, or --override "reason"')
+        reason, to = overriding(words)
+        return deeds.override(reason, to)
 
     def _redo(self, words: str) -> int:
         deeds = self._deeds()
@@ -410,13 +408,6 @@ class Sitting:
 
     def _deeds(self) -> Deeds:
         return Deeds(self.deck, self._here(), lambda word, _: slash(word))
-
-
-def _split(words: str) -> list[str]:
-    try:
-        return shlex.split(words)
-    except ValueError as error:
-        raise UserError(f"that cannot be read: {error}") from None
 
 
 def _after(words: str) -> tuple[tuple[str, ...], str]:

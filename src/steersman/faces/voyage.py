@@ -215,7 +215,10 @@ def ended(deck: Deck, run: str, *, wanted_end: bool = False) -> int:
     for trouble in write(deck.bridge.world, run):
         deck.warn(f"warning: {trouble}", fg="yellow")
     head = deck.bridge.head(run)
-    code = DONE if wanted_end and head.status == "stopped" else exit_code(head)
+    wanted = (
+        wanted_end or head.outcome == "reverted"
+    )  # which a person has asked for, by whatever word it was reached
+    code = DONE if wanted and head.status == "stopped" else exit_code(head)
     return tell_ending(deck, run, code)
 
 

@@ -152,6 +152,7 @@ class Bridge:
     ) -> tuple[dict[str, Any], str]:
         """Waits for the verdict on what was posted; drives the run itself unless a live driver does, and says which."""
         driver = driver or Driver(self.world, watch)
+        driver.heeds = posted
         by = "another process"
         for _ in range(int(VERDICT_SECONDS / 0.05)):
             verdict = self.world.journal.verdict(posted)

@@ -35,6 +35,9 @@ class Driver:
     ) -> None:
         self.world, self.kind, self.patience_ms = world, kind, patience_ms
         self.stopping = False
+        self.heeds: int | None = (
+            None  # an item of an inbox: where it is refused, its run is not driven for it
+        )
         self._watch = watch
         self._active: dict[str, Passage] = {}
         self._ears: Any = None
@@ -53,7 +56,7 @@ class Driver:
             try:
                 if live is None:
                     await drive.claim()
-                head = await drive.loop()
+                head = drive.live.head() if drive.declined else await drive.loop()
             except StaleError:
                 drive.lost = True
                 raise

@@ -75,9 +75,16 @@ class Passage:
         await inbox.take(
             self.moves
         )  # what a person has said meanwhile comes first: an abort begins nothing anew
-        if before.epoch:  # else nobody has driven it before
+        if before.epoch and not self.declined:  # else nobody has driven it before
             begun = [i for i, item in before.items.items() if not item.held and i in self.live.snapshot.items]
             await self._begin_again(begun)
+
+    @property
+    def declined(self) -> bool:
+        """Whether the run was only taken over for a word that is refused: nothing is begun for that."""
+        item = self.driver.heeds
+        verdict = self.world.journal.verdict(item) if item is not None else None
+        return verdict is not None and verdict["result"] == "refused"
 
     async def _fence(self) -> None:
         """From here on the last owner's writes are void."""

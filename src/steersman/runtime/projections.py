@@ -68,6 +68,16 @@ def not_isolated(world: World, run: str) -> str:
     return next(filter(None, reversed(found)), "")
 
 
+def stands_still(world: World, live: Live) -> str:
+    """Why a task cannot go on by itself, in one line; nothing where it can, and then the tape is not read."""
+    from steersman.views.cause import STILL, cause
+
+    if fields(live.snapshot.context).get("step") not in STILL:
+        return ""
+    entries = [read(body) for _, body, _ in world.journal.rows(live.run)]
+    return cause(live.machine, live.snapshot, entries, reading(live))
+
+
 def reading(live: Live) -> Text:
     """A getter for texts that says so where one was pruned."""
 

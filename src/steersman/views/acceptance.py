@@ -1,17 +1,19 @@
 """Exactly what a person accepts: the change, who judged it and how, what was run, what was waived, every digest."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from steersman.contracts.task.documents import Copies, TestReport
-from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, PATCH, PLAN_REVIEW, TESTS
+from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanReview, TestReport
+from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, PATCH, PLAN, PLAN_REVIEW, TESTS
+from steersman.judges.secret_shapes import MARKER
 from steersman.judges.text import one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
 from steersman.views.gates import GUTTER
-from steersman.views.phase import code_verdict, plan_verdict
+from steersman.views.phase import blocking, code_verdict, plan_verdict, unanswered
 from steersman.views.status import Status, Text
 
 
@@ -29,10 +31,12 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int 
         "the change:",
         *(f"{GUTTER}{line}".rstrip() for line in change[:most]),
         *([f"  … and {rest} more lines"] if rest > 0 else []),
+        *_hidden(change),
+        *_left_open(c, text),
         "verdicts:",
         *(f"  {one_line(line)}" for line in _verdicts(c, text)),
         "evidence:",
-        *(f"  {one_line(line)}" for line in _evidence(c, text)),
+        *(f"  {one_line(line)}" for line in _evidence(c, shown, text)),
         "overrides:",
         *(f"  {one_line(f'{o.source} → {o.to} by {o.person}: {o.reason}')}" for o in shown.overrides),
         *([] if shown.overrides else ["  none"]),
@@ -60,18 +64,46 @@ def _held(c: dict[str, object], text: Text) -> Iterator[str]:
         yield f"  held to {plan}"
 
 
+def _hidden(change: list[str]) -> list[str]:
+    """That what is shown and what is delivered differ: nobody accepts a secret without knowing that there is one."""
+    places = sum(len(re.findall(MARKER, line)) for line in change if not line.startswith("-"))
+    if not places:
+        return []
+    told = "1 place is" if places == 1 else f"{places} places are"
+    return [
+        f"  {told} hidden here because of what looks like a secret; the change that is delivered HOLDS it in plain text"
+    ]
+
+
+def _left_open(c: dict[str, Any], text: Text) -> Iterator[str]:
+    """What the planners wanted to know and nobody had to answer."""
+    found = _of(c, PLAN, text)
+    asked = unanswered(msgspec.json.decode(found, type=Plan)) if found else []
+    if asked:
+        yield "questions that the plan left open:"
+    yield from (f"  {one_line(line)}" for line in asked)
+
+
 def _of(c: dict[str, object], name: str, text: Text) -> str:
     documents = c["documents"]
     return text(documents.get(name, "")) if isinstance(documents, dict) else ""
 
 
 def _verdicts(c: dict[str, object], text: Text) -> Iterator[str]:
-    for name, told in ((PLAN_REVIEW, plan_verdict), (CODE_REVIEW, code_verdict)):
+    kinds: tuple[tuple[str, Any, Any], ...] = (
+        (PLAN_REVIEW, plan_verdict, PlanReview),
+        (CODE_REVIEW, code_verdict, CodeReview),
+    )
+    for name, told, kind in kinds:
         found = _of(c, name, text)
-        yield from told(found) if found else (f"{name}: there is none",)
+        if not found:
+            yield f"{name}: there is none"
+            continue
+        yield from told(found)
+        yield from blocking(msgspec.json.decode(found, type=kind))
 
 
-def _evidence(c: dict[str, object], text: Text) -> Iterator[str]:
+def _evidence(c: dict[str, object], shown: Status, text: Text) -> Iterator[str]:
     told = _of(c, TESTS, text)
     if not told:
         yield "there is none"
@@ -82,4 +114,5 @@ def _evidence(c: dict[str, object], text: Text) -> Iterator[str]:
         tests = f", {s.tests} tests" if s.tests is not None else ""
         yield f"  {s.name}: {s.verdict}{tests}: {' '.join(s.argv)}"
     if c["accepted_by"]:
-        yield f"  what it does to the tests was accepted by {c['accepted_by']}"
+        why = f": {shown.evidence.reason}" if shown.evidence is not None and shown.evidence.reason else ""
+        yield f"  what it does to the tests was accepted by {c['accepted_by']}{why}"

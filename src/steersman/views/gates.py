@@ -1,6 +1,6 @@
 """Gates in words: what is asked, about what, and the exact commands that answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from steersman.judges.text import clip, printable
@@ -50,10 +50,19 @@ def question(gate: Gate) -> str:
 
 
 def asked(
-    gate: Gate, text: Callable[[str], str], me: str, *, most: int | None = SHOWN, not_isolated: str = ""
+    gate: Gate,
+    text: Callable[[str], str],
+    me: str,
+    *,
+    most: int | None = SHOWN,
+    not_isolated: str = "",
+    cause: str = "",
+    more: Sequence[str] = (),
 ) -> list[str]:
-    """The gate as lines: the question, what it is about, what stands against trusting it, and how to answer."""
+    """The gate as lines: the question, what it is about, what stands against trusting it, and how to answer; of a run that
+    cannot go on also the cause, and what `more` could be typed."""
     lines = [f"{question(gate)}   (gate {gate.id})"]
+    lines += [f"{GUTTER}{cause}"] if cause else []
     for name, ref in gate.shown.items():
         told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
         if told:
@@ -64,7 +73,7 @@ def asked(
         lines += ["", f"without an answer by {stamp(gate.due)} UTC: {gate.default or 'it waits on'}"]
     if not_isolated:
         lines += ["", f"{NOT_ISOLATED}: {not_isolated}; agents of this run could reach what keeps the answer"]
-    return [*lines, "", "answer with:", *(f"  {command}" for command in commands(gate, me))]
+    return [*lines, "", "answer with:", *(f"  {command}" for command in (*commands(gate, me), *more))]
 
 
 def _within(gate: Gate, name: str, told: str, most: int | None, me: str) -> str:

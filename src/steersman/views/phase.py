@@ -37,6 +37,18 @@ def _plan(plan: Plan) -> Iterator[str]:
     yield from (f"  risk: {risk.description}" for risk in plan.risks[:LISTED])
     yield from (f"  assumed: {line}" for line in plan.assumptions[:LISTED])
     yield from (f"  judged by: {c.description}" for c in plan.acceptance_criteria[:LISTED])
+    yield from (f"  open question: {q}" for q in unanswered(plan)[:LISTED])
+
+
+def unanswered(plan: Plan) -> list[str]:
+    """What the planners have asked and nobody has answered, because nothing waits for it."""
+    return [f"{q.id} {q.asked_by}: {q.text}" for q in plan.questions if not q.blocking and not q.answer]
+
+
+def blocking(review: PlanReview | CodeReview) -> Iterator[str]:
+    """Every finding that speaks against going on, by its id; in what is accepted they stand beside who waived them."""
+    found = (*review.blocking_issues, *(review.plan_issues if isinstance(review, CodeReview) else ()))
+    yield from (f"  blocking {issue.id} {issue.found_by}: {issue.text}" for issue in found)
 
 
 def plan_verdict(told: str) -> Iterator[str]:

@@ -3,12 +3,16 @@
 **Invariant:** plain words; colours, cursors and clocks are the face's.
 """
 
+from typing import Any
+
 from steersman.judges.text import clip, one_line
 from steersman.kernel.tape import Entry
+from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.gates import commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
+from steersman.views.ways import command
 
 WIDTH = 200
 
@@ -18,7 +22,7 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
     return [
         *_top(s, now),
         *_section("working", [work(w, now) for w in s.working]),
-        *_section("waits for you", [line for g in s.gates if not g.answer for line in (question(g), *(f"  {c}" for c in commands(g, me) if me))]),
+        *_section("waits for you", [line for g in s.gates if not g.answer for line in _asked(s, g, me)]),
         *_section("findings", [finding(f) for f in s.findings]),
         *_section("last checks", [check(c) for c in s.checks]),
         *_section("budget", [figure(f) for f in s.budget]),
@@ -26,8 +30,15 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
         *_section("taken back", [f"by commit {s.reverted[:12]}"] if s.reverted else []),
         *_section("may have run twice", [f"{t.job} ({t.id}), begun {t.starts} times" for t in s.twice]),
         *_section("overrides", [one_line(f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})") for o in s.overrides]),
-        *_section("why it stopped", clip(s.detail, 2_000).splitlines()),
+        *_section("in full" if s.cause else "why it stopped", clip(s.detail, 2_000).splitlines()),
     ]  # fmt: skip
+
+
+def _asked(s: Status, g: Gate, me: str) -> list[str]:
+    """What a gate asks, why where the run cannot go on, and what can be typed."""
+    why = [s.cause] if s.cause and g.job == "again" else []
+    typed = [*commands(g, me), *(command(word, s.run, me) for word in s.besides if g.job == "again")]
+    return [question(g), *why, *(f"  {c}" for c in typed if me)]
 
 
 def _top(s: Status, now: int) -> list[str]:
@@ -96,6 +107,13 @@ def step(e: Entry) -> str | None:
     return one_line(told) if told is not None else None
 
 
+def _checked(part: dict[str, Any]) -> str | None:
+    """A check that is over: one that passed and counted no test is not what a test report calls passed."""
+    verdict = part.get("verdict", "")
+    counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
+    return f"check: {verdict}{counted}" if verdict else None
+
+
 def _step(e: Entry) -> str | None:
     match e.kind:
         case "created" | "transition" | "override":
@@ -106,8 +124,7 @@ def _step(e: Entry) -> str | None:
         case "claimed" if not_isolated(e):
             return f"{NOT_ISOLATED}: {not_isolated(e)}"
         case "part_finished":
-            verdict = e.data.get("verdict", "") if isinstance(e.data, dict) else ""
-            return f"check: {verdict}" if verdict else None
+            return _checked(e.data) if isinstance(e.data, dict) else None
         case "effect_started" if e.retry is not None and e.retry.retry_reason == "interrupted":
             jobs = ", ".join(i.job for i in e.held)
             return f"{jobs} was interrupted and is begun again (start {e.retry.retry_count + 1}): it may have run twice"

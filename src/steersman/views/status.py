@@ -15,6 +15,8 @@ from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow, Gate
 from steersman.ports.sandbox import NOT_ISOLATED
+from steersman.views.cause import cause
+from steersman.views.ways import besides
 
 Text = Callable[[str], str]  # the name of a payload -> its text
 UNAWAITED = "begin_requested"  # the event of a person who has a task begin without those that come first
@@ -81,6 +83,14 @@ class Override(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """Results of tests that a named person has accepted for one tree, and why."""
+
+    tree: str
+    person: str
+    reason: str
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a person asks first."""
 
@@ -115,6 +125,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     overrides: tuple[Override, ...] = ()
     refused: int = 0
     not_isolated: str = ""  # why nothing kept its agents from approving; nothing where a box did
+    cause: str = ""  # why a task cannot go on by itself
+    evidence: Seen | None = None  # the last results that a person has accepted
+    besides: tuple[str, ...] = ()  # what is legal there beside the answer to its gate
 
 
 def status_of(
@@ -128,7 +141,7 @@ def status_of(
     text: Text,
 ) -> Status:
     """The status of a run from its snapshot and its tape."""
-    told = _Told()
+    told, entries = _Told(), tuple(entries)
     for entry in entries:
         told.see(entry)
     c = fields(s.context)
@@ -164,6 +177,9 @@ def status_of(
         overrides=tuple(told.overrides),
         refused=s.refused,
         not_isolated=told.not_isolated,
+        cause=cause(m, s, entries, text),
+        besides=besides(m, s, gates),
+        evidence=told.evidence,
     )
 
 
@@ -175,6 +191,7 @@ class _Told:
         self.not_isolated = ""
         self.twice: dict[str, Twice] = {}
         self.overrides: list[Override] = []
+        self.evidence: Seen | None = None
 
     def see(self, e: Entry) -> None:
         self.created = self.created or e.at
@@ -186,6 +203,8 @@ class _Told:
         self.not_isolated = not_isolated(e) or self.not_isolated
         waived = override_of(e)
         self.overrides += [waived] if waived is not None else []
+        if e.kind == "transition" and e.event == "evidence_accepted":
+            self.evidence = Seen(e.data.get("digest", ""), person(e.actor), e.data.get("reason", ""))
 
 
 def override_of(e: Entry) -> Override | None:

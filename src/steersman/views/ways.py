@@ -109,6 +109,24 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()  # what hands did to those that are made from the tape
 
 
+def command(word: str, run: str, me: str) -> str:
+    """How the command line says what the prompt says in a word."""
+    first, _, rest = {"codegen": "redo codegen", "review code": "redo review", "plan": "redo planning"}.get(word, word).partition(" ")  # fmt: skip
+    if first in ("approve", "rework", "reject", "abort", "followup", "resume"):
+        return f"{me} {first} {run}"
+    if first in ("raise", "stop"):
+        return f"{me} answer {run} {first}"
+    more = '--override "why"' if rest == "--override" else rest
+    return f"{me} tasks {first} {run} {more}".rstrip()
+
+
+def besides(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[str, ...]:
+    """Where a task stands still: what is legal beside the answer that its gate asks for."""
+    still = any(g.job == "again" and not g.answer for g in gates)
+    found = (*_waiver(m, s), *_events(m, s)) if still else ()
+    return tuple(way.word for way in found if way.word.startswith(("next --override", "redo ")))
+
+
 def ways(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[Way, ...]:
     """Everything that is legal now, the nearest first."""
     found = {way.word: way for way in reversed((*_answers(m, s, gates), *_waiver(m, s), *_events(m, s)))}
@@ -134,7 +152,9 @@ def leads_to(m: Machine, s: Snapshot) -> str:
     facts = InspectFacts(**{**c.says, "seen": c.seen, "tree": c.tree, "patch": patch})
     then = replace(s, context=replace(c, step="confirmed"), counts={})
     taken = step(m, then, name_facts(m, then, job, facts))
-    return taken.to if isinstance(taken, Taken) else s.state
+    if not isinstance(taken, Taken):
+        return s.state
+    return "evidence" if taken.context.step == "evidence" else taken.to  # where a person is asked first
 
 
 def _waiver(m: Machine, s: Snapshot) -> Iterator[Way]:

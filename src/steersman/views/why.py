@@ -14,6 +14,7 @@ from steersman.ports.journal import Gate
 from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
 from steersman.views.status import checks
+from steersman.views.ways import besides, command
 
 FOLLOWUP = "task_followup_received"
 REDELIVER = "delivery_requested"
@@ -39,9 +40,12 @@ def why(
     now: int,
     me: str = "steersman",
     text: Callable[[str], str] = lambda _: "",
+    cause: str = "",
 ) -> list[Reason]:
-    """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name."""
-    reasons = [_gate(g, me) for g in gates if not g.answer]
+    """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
+    a task cannot go on by itself."""
+    waived = [command(word, s.run, me) for word in besides(m, s, gates) if word == "next --override"]
+    reasons = [_gate(g, me, cause, waived) for g in gates if not g.answer]
     reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
     if pending:
         told = "event is" if pending == 1 else "events are"
@@ -86,8 +90,11 @@ def _delivery(s: Snapshot, me: str, text: Callable[[str], str]) -> Reason:
     return Reason("delivery", told, (redelivery(s.run, me),), urgent=True)
 
 
-def _gate(g: Gate, me: str) -> Reason:
-    return Reason("gate", f"it waits for an answer: {question(g)} (gate {g.id})", tuple(commands(g, me)))
+def _gate(g: Gate, me: str, cause: str, waived: list[str]) -> Reason:
+    asked = f"it waits for an answer: {question(g)} (gate {g.id})"
+    if g.job != "again":
+        return Reason("gate", asked, tuple(commands(g, me)))
+    return Reason("gate", f"{asked} {cause}".rstrip(), (*commands(g, me), *waived))
 
 
 def _item(i: Item, run: str, owner: str | None, now: int, me: str) -> Reason:

@@ -243,6 +243,14 @@ class Waived(Document, frozen=True, kw_only=True):
     reason: Text
 
 
+class Judged(Document, frozen=True, kw_only=True):
+    """Results of the tests that a named person has accepted, for what the change does to the tests."""
+
+    tree: Tree
+    person: Line
+    reason: Annotated[str, Meta(max_length=4000)] = ""
+
+
 class Handed(Document, frozen=True, kw_only=True):
     """Where the change went."""
 
@@ -262,6 +270,7 @@ class Decision(Document, frozen=True, kw_only=True):
     tree: Tree
     artifacts: dict[str, Sha]
     overrides: Annotated[tuple[Waived, ...], Meta(max_length=200)] = ()
+    evidence: Annotated[tuple[Judged, ...], Meta(max_length=1)] = ()
 
 
 class RevertRecord(Document, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from steersman.faces.deck import Deck, verb
 from steersman.views.gates import EXCERPT, SHOWN, asked, commands, question
 
 if TYPE_CHECKING:
+    from steersman.ports.journal import Gate
     from steersman.views.status import Text
 
 
@@ -53,9 +54,25 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
     for gate in waiting:
         text = _texts(deck, gate.run, alone=run is not None)
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
-        for line in asked(gate, text, deck.me, most=most, not_isolated=open_[gate.run]):
+        why, more = _stands_still(deck, gate)
+        told = asked(gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more)
+        for line in told:
             deck.say(line)
         deck.say()
+
+
+def _stands_still(deck: Deck, gate: "Gate") -> tuple[str, list[str]]:
+    """Of a task that cannot go on: why, and what is legal beside the answer."""
+    if gate.job != "again":
+        return "", []
+    from steersman.runtime.projections import picture
+    from steersman.views.ways import command
+
+    try:
+        seen = picture(deck.sight.world, gate.run).status
+    except SteersmanError:  # that it cannot be read is told with its texts
+        return "", []
+    return seen.cause, [command(word, gate.run, deck.me) for word in seen.besides]
 
 
 def _texts(deck: Deck, run: str, *, alone: bool) -> "Text":

@@ -42,9 +42,10 @@ def tasks(ctx: click.Context) -> int | None:
 @click.option("--all", "everything", is_flag=True, help="Not only the last 20.")
 def listing(deck: Deck, *, everything: bool) -> None:
     """The tasks of this project, the last one that moved first."""
-    from steersman.faces.deeds import listed
+    from steersman.faces.deeds import listed, plain
     from steersman.judges.text import one_line
 
+    typed = plain(deck)
     found = listed(deck, everything=everything) if deck.has_store() else []
     deck.tell(found)
     if not found:
@@ -61,7 +62,8 @@ def listing(deck: Deck, *, everything: bool) -> None:
             deck.say(f"    waits: {task.waits}")
         for told in task.files:
             deck.say(f"    {told}", fg="red")
-        deck.say(f"    legal: {' | '.join(way.word for way in task.next) or 'nothing'}")
+        legal = (typed(way.word, task.run).removeprefix(f"{deck.me} ") for way in task.next)
+        deck.say(f"    legal: {' | '.join(legal) or 'nothing'}")
 
 
 @verb(
@@ -124,7 +126,7 @@ def next_(deck: Deck, *, run: str, override: str | None, to: str | None) -> int:
     'steersman tasks redo 261116-abc codegen "keep the old name"',
 )
 @_run
-@click.argument("phase", type=click.Choice(PHASES[:-1]))
+@click.argument("phase", type=click.Choice(PHASES[:-2]))
 @click.argument("words", required=False, default="")
 def redo(deck: Deck, *, run: str, phase: str, words: str) -> int:
     """Do PHASE of RUN again, with WORDS for whoever works on it. Reopens a task that is done."""

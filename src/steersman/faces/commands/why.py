@@ -20,7 +20,7 @@ def why(deck: Deck, *, run: str) -> None:
 def tell_why(deck: Deck, found: str) -> None:
     """Why a run stands where it stands."""
     from steersman.faces.papers import touched
-    from steersman.runtime.projections import reading
+    from steersman.runtime.projections import reading, stands_still
     from steersman.views.why import Reason, lines
     from steersman.views.why import why as reasons_of
 
@@ -35,6 +35,7 @@ def tell_why(deck: Deck, found: str) -> None:
         now=world.clock.now(),
         me=deck.me,
         text=reading(live),
+        cause=stands_still(world, live),
     )
     reasons += [Reason("file", told, urgent=True) for told in touched(deck, found)]
     head = live.head()

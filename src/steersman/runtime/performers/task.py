@@ -10,7 +10,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.facts import CheckFacts
-from steersman.contracts.task.documents import Decision, Plan, PlanFiles, RevertRecord, Waived
+from steersman.contracts.task.documents import Decision, Judged, Plan, PlanFiles, RevertRecord, Waived
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.replies import (
     CodeReviewerReply,
@@ -37,6 +37,7 @@ from steersman.runtime.performers.bounds import bounds_of, files_beyond
 from steersman.runtime.performers.desk import Desk, lay_change, off_the_loop
 from steersman.runtime.performers.suspicion import counted, suspected
 from steersman.runtime.projections import picture
+from steersman.views.status import Status
 
 
 @off_the_loop
@@ -148,7 +149,7 @@ def _tested(desk: Desk) -> None:
 
 
 def _decided(desk: Desk) -> None:
-    call = desk.call
+    call, shown = desk.call, picture(desk.call.world, desk.call.run).status
     desk.lay_down(
         DECISION,
         Decision(
@@ -158,14 +159,22 @@ def _decided(desk: Desk) -> None:
             reason=clip(call.given("reason"), 4000),
             tree=call.given("tree"),
             artifacts={n: d for n, d in call.given("artifacts").items() if n != DECISION},
-            overrides=_overrides(call),
+            overrides=_overrides(shown),
+            evidence=_seen(shown, call.given("tree")),
         ),
     )
 
 
-def _overrides(call: Call) -> tuple[Waived, ...]:
+def _seen(shown: Status, tree: str) -> tuple[Judged, ...]:
+    """Who has accepted what this very tree does to the tests, and why, as the tape says."""
+    found = shown.evidence
+    if found is None or found.tree != tree:
+        return ()
+    return (Judged(tree=tree, person=found.person or "somebody", reason=clip(found.reason, 4000)),)
+
+
+def _overrides(shown: Status) -> tuple[Waived, ...]:
     """Every guard that was waived on the way here, as the tape says."""
-    told = picture(call.world, call.run).status.overrides
     return tuple(
         Waived(
             source=o.source,
@@ -173,7 +182,7 @@ def _overrides(call: Call) -> tuple[Waived, ...]:
             person=o.person or "somebody",
             reason=clip(o.reason, 4000),
         )
-        for o in told
+        for o in shown.overrides
     )
 
 

@@ -1,0 +1,85 @@
+"""Why a task stands still, in one line: who broke down and how, which child run ended how, what speaks against going on.
+
+**Invariant:** read from the tape and its texts; a line of ours begins it, whatever others have written.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from steersman.contracts.commands import CommandResult
+from steersman.judges.text import clip, one_line
+from steersman.kernel.machine import Machine
+from steersman.kernel.snapshot import Snapshot, fields
+from steersman.kernel.tape import Entry
+
+Text = Callable[[str], str]
+STILL = ("stuck", "broken", "unwritten")  # the steps on which a task waits because it cannot go on
+_LONGEST = 400
+_SHORT = {
+    "agent_failed": "An agent broke down",
+    "crew_failed": "The crew ended without approval",
+    "test_failures": "The tests did not pass",
+}
+
+
+def cause(m: Machine, s: Snapshot, entries: Sequence[Entry], text: Text) -> str:
+    """The line; nothing where the task does not stand still."""
+    if s.ended or fields(s.context).get("step") not in STILL:
+        return ""
+    moves = [n for n, e in enumerate(entries) if e.kind == "transition" and not e.stay]
+    if not moves:
+        return ""
+    last = entries[moves[-1]]
+    since = entries[moves[-2] + 1 if len(moves) > 1 else 0 : moves[-1] + 1]
+    often = " (too often to go back by itself)" if last.guards.get("room:regressions") is False else ""
+    what = _SHORT.get(last.event) or m.events[last.event].meaning.rstrip(".")
+    roles = {item.id: item.input.get("role", "") for e in entries for item in e.planned}
+    told = f"{what}{often}: {_why(last, since, roles, s, text)}".rstrip(": ")
+    return clip(one_line(told), _LONGEST)
+
+
+def _why(last: Entry, since: Sequence[Entry], roles: dict[str, str], s: Snapshot, text: Text) -> str:
+    c, data = fields(s.context), last.data if isinstance(last.data, dict) else {}
+    match last.event:
+        case "agent_failed":
+            asked = ((roles[e.cause], e) for e in since if e.kind == "transition" and roles.get(e.cause))
+            return "; ".join(filter(None, (_agent(role, e.data, text) for role, e in asked)))
+        case "crew_failed":
+            return f"run {data.get('run', '')} ended: {data.get('outcome', '') or 'without an outcome'}"
+        case "test_failures":
+            return _checks(text(c.get("results_ref", "")), text(c.get("told_ref", "")))
+        case _:
+            return _lines(text(c.get("detail_ref", "")) or text(c.get("told_ref", "")))
+
+
+def _agent(role: str, said: Any, text: Text) -> str:
+    """Who gave nothing that can be kept, by which class of error, and its own words; nothing of whoever did."""
+    data = said if isinstance(said, dict) else {}
+    if not data.get("error") and data.get("reply") is not None:
+        return ""
+    words = _lines(text(data.get("detail_ref", "")) or text(data.get("problems_ref", "")))
+    by = f" ({data['provider']})" if data.get("provider") else ""
+    named = f"{role}{by}: {data.get('error') or 'no reply that fits its contract'}"
+    return f"{named}: {words}" if words else named
+
+
+def _checks(results: str, told: str) -> str:
+    try:
+        found = msgspec.json.decode(results or "[]", type=list[CommandResult])
+    except msgspec.MsgspecError:  # pruned
+        return _lines(told)
+    wrong = [r for r in found if r.verdict != "passed"]
+    return "; ".join(_check(r) for r in wrong) or _lines(told)
+
+
+def _check(r: CommandResult) -> str:
+    code = f" (exit {r.exit_code})" if r.exit_code is not None else ""
+    last = next((line.strip() for line in reversed(r.output.splitlines()) if line.strip()), "")
+    more = r.reason or last
+    return f"{r.name}: {r.verdict}{code}" + (f": {clip(more, 160)}" if more else "")
+
+
+def _lines(words: str) -> str:
+    return "; ".join(line.strip().removeprefix("- ") for line in words.splitlines() if line.strip())
