@@ -135,7 +135,20 @@ def test_what_is_planted_on_a_disk(tmp_path):
     (folder / "planning" / "long.bin").unlink()
     (folder / "test").write_bytes(b"no folder")
     assert bench.inspect("plan_review").damaged == 1
-    assert (bench.restore().error_ref, bench.inspect("plan_review").damaged) == ("", 0)
+    facts = bench.restore()
+    assert (facts.error_ref, bench.inspect("plan_review").damaged) == ("", 0)
+    assert [line for line in bench.said(facts.told_ref).splitlines() if "aside" in line] == [
+        "moved aside: test, now aside/3/test"  # what an earlier repair has told is not told again
+    ]
+    os.mkfifo(folder / "accept")
+    assert bench.inspect("plan_review").damaged == 1
+    bench.restore()
+    folder.rename(elsewhere := tmp_path / "elsewhere")
+    folder.symlink_to(elsewhere)
+    told = bench.said(bench.inspect("plan_review").told_ref).splitlines()[::2]
+    assert all(
+        line.endswith(f"{bench.run} is a link") for line in told
+    )  # nothing is called a stranger behind it
 
 
 def test_everything_at_once(tables):

@@ -14,7 +14,7 @@ from steersman.contracts.task.documents import (
     PlanReview,
     Question,
 )
-from steersman.contracts.task.words import CODE_REVIEW, PATCH, PLAN, PLAN_REVIEW, TESTS
+from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
 from steersman.kernel.canonical import canonical
 from steersman.kernel.snapshot import Snapshot
 from steersman.machines.task.context import Context
@@ -61,6 +61,19 @@ MADE = {
         reviewers=(CodeOpinion(reviewer="rev", decision="plan_flawed", summary=HOSTILE),),
         blocking_issues=(Issue(id="f-0123456789", text="say why", found_by="rev"),),
         plan_issues=(Issue(id="f-9876543210", text=HOSTILE, found_by="rev"),),
+    ),
+    FILES: documents.PlanFiles(
+        task_id="r",
+        inferred=True,
+        files=tuple(documents.PlannedFile(path=p, intent="create") for p in ("calc.py", "secret.log")),
+    ),
+    COPIES_LIST: documents.Copies(
+        task_id="r",
+        base=TREE,
+        tree=TREE,
+        commit=TREE,
+        patch_digest="",
+        files=(documents.Copy(path="calc.py", change="updated"),),
     ),
     TESTS: documents.TestReport(task_id="r", round=1, tree=TREE, overall_pass=False, summary={}, suites=()),
 }
@@ -130,6 +143,10 @@ def test_whoever_accepts_sees_what_was_waived_and_what_was_left_open():
         f"{GUTTER}  open question: q-1 planner: Which style?"
     ]
     assert "questions that the plan left open:" not in accepted(PATCH)
+    (planned,) = [
+        line for line in accepted(PATCH, FILES, COPIES_LIST) if "planned, and not in the change" in line
+    ]
+    assert planned.endswith("(nothing was done there, or git ignores it): secret.log")
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,18 @@ def strangers(artifacts: Artifacts, run: str, recorded: Iterable[str]) -> list[s
 
 def _unknown(artifacts: Artifacts, run: str, folder: str, known: set[str]) -> Iterable[str]:
     names = artifacts.names(run, folder)
-    if names == ("",):  # no folder: whatever was recorded there is told as missing or worse
-        locked = artifacts.read(run, folder).kind in ("unreadable", "other")
-        return () if any(k.startswith(f"{folder}/") for k in known) else (f"{folder}/" if locked else folder,)
+    if names == ("",):
+        return _no_folder(artifacts.read(run, folder), folder, known)
     below = (f"{folder}/{name}" for name in names)
     return (name for name in below if not _covered(name, known))
+
+
+def _no_folder(found: Found, folder: str, known: set[str]) -> Iterable[str]:
+    """What stands in the place of a folder in which nothing was recorded; what stands in the way to it is told elsewhere."""
+    here = found.kind == "file" or found.detail.startswith((f"{folder} ", f"{folder}:"))
+    if not here or any(name.startswith(f"{folder}/") for name in known):
+        return ()
+    return (f"{folder}/" if found.kind == "unreadable" else folder,)
 
 
 def _covered(name: str, known: set[str]) -> bool:

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanReview, TestReport
-from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, PATCH, PLAN, PLAN_REVIEW, TESTS
+from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanFiles, PlanReview, TestReport
+from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
 from steersman.judges.secret_shapes import MARKER
+from steersman.judges.task.scope import untouched
 from steersman.judges.text import one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
@@ -32,6 +33,7 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int 
         *(f"{GUTTER}{line}".rstrip() for line in change[:most]),
         *([f"  … and {rest} more lines"] if rest > 0 else []),
         *_hidden(change),
+        *_left_out(c, text),
         *_left_open(c, text),
         "verdicts:",
         *(f"  {one_line(line)}" for line in _verdicts(c, text)),
@@ -73,6 +75,16 @@ def _hidden(change: list[str]) -> list[str]:
     return [
         f"  {told} hidden here because of what looks like a secret; the change that is delivered HOLDS it in plain text"
     ]
+
+
+def _left_out(c: dict[str, Any], text: Text) -> Iterator[str]:
+    """What the plan has and the change has not: a file that git ignores is in none."""
+    planned, made = _of(c, FILES, text), _of(c, COPIES_LIST, text)
+    if not planned or not made:
+        return
+    there = [one.path for one in msgspec.json.decode(made, type=Copies).files]
+    for path in untouched(msgspec.json.decode(planned, type=PlanFiles), there):
+        yield f"  planned, and not in the change (nothing was done there, or git ignores it): {one_line(path)}"
 
 
 def _left_open(c: dict[str, Any], text: Text) -> Iterator[str]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from task_samples import scope
 
 from steersman.contracts.workspace import Touched
-from steersman.judges.task.scope import outside
+from steersman.judges.task.scope import outside, untouched
 
 CREATED, UPDATED, DELETED = ("", "1"), ("1", "2"), ("1", "")
 ALLOWED = {
@@ -66,3 +66,10 @@ def test_sorted_and_once():
 def test_total(touched):
     """Nothing that is told of a tree raises, and nothing that changed is inside a scope that does not name it."""
     assert set(outside(scope(("\0", "update")), touched)) >= {t.path for t in touched if t.path != "\0"}
+
+
+def test_what_was_planned_and_is_not_there():
+    """Files and folders of which nothing is in the change, as the plan names them: whoever planned them should know."""
+    planned = scope(("./a.py", "update"), ("build/", "create"), ("src/", "create"), ("b.log", "create"))
+    assert untouched(planned, ["a.py", "src/x/y.py", "b.log.old", "buildx"]) == ["build/", "b.log"]
+    assert untouched(planned, []) == ["./a.py", "build/", "src/", "b.log"]

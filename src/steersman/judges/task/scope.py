@@ -3,7 +3,7 @@
 **Invariant:** what is not named is outside. Of two names that cover a file the longer one is meant.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from steersman.contracts.task.documents import PlanFiles
 from steersman.contracts.task.words import Touch
@@ -36,3 +36,13 @@ def _allowed(intent: Touch | None, change: Touched) -> bool:
             return is_
         case _:
             return False
+
+
+def untouched(files: PlanFiles, paths: Iterable[str]) -> list[str]:
+    """What was planned and is not in the change: nothing was done there, or git ignores what was."""
+    there = tuple(paths)
+    return [one.path for one in files.files if not any(_covers(normal(one.path), path) for path in there)]
+
+
+def _covers(name: str, path: str) -> bool:
+    return path == name or (name.endswith("/") and path.startswith(name))

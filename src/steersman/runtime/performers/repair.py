@@ -18,6 +18,7 @@ from steersman.runtime.performers.desk import Desk, copied, off_the_loop
 from steersman.runtime.performers.inspection import unrecorded
 from steersman.runtime.performers.task import lay_scope
 
+MOVED = "moved aside: "
 ASIDE = "aside"  # in the run's folder: what was found among its documents, and is none
 
 
@@ -33,7 +34,8 @@ def restore(call: Call) -> RecordFacts:
         copied(call, workspace.change(call.given("commit"), call.given("base")))
     for name in unrecorded(call):  # one whose name is no text
         raise ValueError(f"{name} cannot be taken away: remove it by hand and try again")
-    told = "\n".join(filter(None, (call.payloads.get(call.given("told")), *moved)))
+    before = call.payloads.get(call.given("told")).splitlines()
+    told = "\n".join([*(line for line in before if not line.startswith(MOVED)), *moved])
     return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.payloads.put(told))
 
 
