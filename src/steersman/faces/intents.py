@@ -71,7 +71,9 @@ def drafted(
     files = tuple(from_the_top(deck, file) for file in files)
     for file in files:
         if why := why_outside(file) or why_pattern(file) or why_unseen(file):
-            raise UserError(f"--file {one_line(file)} {why}: name a file of the repository, such as src/app.py")
+            raise UserError(
+                f"--file {one_line(file)} {why}: name a file of the repository, such as src/app.py"
+            )
     registry, name = registry_of(deck), project_id(deck)
     named = files or tuple(f for f in goals.files(goal) if os.path.lexists(os.path.join(deck.top, f)))
     wish = Wish(goal.strip(), name, deck.person, _now(), mode, named, areas)
