@@ -221,6 +221,25 @@ def test_only_what_leads_nowhere_is_asked_about():
     )
 
 
+def test_an_answer_holds_where_a_warning_comes_to_what_was_said():
+    """A warning of the rest adds to reason, evidence and nodes; the question stays the same, and so does its answer."""
+    more = {
+        "reason": "because of a test; of what is left: more",
+        "evidence_used": ("fact://language/python", "rule://x"),
+    }
+    grave = with_commands(planned("run_tests", risk_level="high"))
+    one = inputs(grave, ruled=(decision("edit_files", "require_review", "warn"),))
+    other = inputs(
+        grave,
+        ruled=(
+            decision("edit_files", "require_review", "warn", **more),
+            decision("run_tests", "warn", "warn"),
+        ),
+    )
+    assert [q.question_id for q in asked_of(one)] == [q.question_id for q in asked_of(other)]
+    assert asked_of(one) != asked_of(other)
+
+
 def test_a_denied_command_is_not_asked_about_twice():
     """What rules leave out is not also asked for its risk, its evidence or its review."""
     of = with_commands(planned("read_code", risk_level="critical", evidence_refs=("scan://gone",)))

@@ -151,7 +151,7 @@ def shared_values(intent: ExecutionIntent, bundle: ContextBundle, effective: Eff
 
 
 def command_values(
-    planned: PlannedCommand, spec: CommandSpec, target: Target, after: tuple[str, ...]
+    planned: PlannedCommand, spec: CommandSpec, target: Target, after: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
     """The values of one planned command; `after` are the commands that come before it."""
     return {

@@ -342,4 +342,12 @@ def _asked(d: _Draft) -> AskedQuestion:
         suggested_answers=d.answers,
         within=d.within,
     )
-    return replace(question, question_id=f"q_{digest_of(question)[:16]}")
+    return replace(question, question_id=f"q_{digest_of(_same(question))[:16]}")
+
+
+def _same(question: AskedQuestion) -> list[object]:
+    """What makes a question the same one. Its context and nodes may gain a warning that only the rest of a plan calls
+    for, and an answer to it still holds."""
+    q = question
+    words = [q.cause, q.about, q.type, q.blocking_level, q.question_text]
+    return [*words, q.default_strategy, q.suggested_answers, q.within]
