@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 from plans import Plans
@@ -161,3 +162,19 @@ def test_what_is_no_file_in_a_plan_is_told_as_what_it_is(plans):
     assert told["policy.json"]["message"] == "It is a pipe, not a file."
     assert told["mine.md"]["fix"] == "Remove it."
     assert "e3b0c442" not in json.dumps(said)
+
+
+def test_refused_answers_move_no_deadline(plans):
+    """§7: the time for answers runs from the moment the questions went out, however often something else is said."""
+    waits = plans.plan(
+        plans.write(plans.intent(scoped=False)), "--policy", plans.policy(timeout_seconds=3600)
+    )
+    (first,) = plans.project.call("gates", waits.run, "--json").json()
+    for _ in range(2):
+        time.sleep(1)
+        plans.project.call("answer", waits.run, "answer")
+        (now,) = plans.project.call("gates", waits.run, "--json").json()
+        assert now["id"] != first["id"]
+        assert "problems" in now["shown"]
+        assert abs(now["due"] - first["due"]) < 500
+    assert plans.answered(waits.run, "whole_project").state == "DONE"

@@ -7,6 +7,7 @@ from contexts import bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
 from steersman.contracts.planning.context import Bounds
+from steersman.judges.planning.facts import dotnet, go, javascript
 from steersman.judges.planning.facts.choice import choose
 from steersman.judges.planning.facts.finding import MOST, Source
 from steersman.judges.planning.facts.pack import MOST_OF_A_KIND, examine, pack_of
@@ -96,3 +97,16 @@ def test_a_rule_does_not_take_the_silence_of_a_manifest_for_an_absence(kind, kno
     (decision,) = decide(intent_of("cmd_read_code"), found, asks)
     assert decision.undecidable != known
     assert decide(intent_of("cmd_read_code"), there, asks)[0].undecidable is False
+
+
+@pytest.mark.parametrize(
+    ("find", "path", "text", "kinds"),
+    [
+        (go.module, "go.mod", "", []),
+        (dotnet.project, "x.csproj", "<Other/>", ["package"]),
+        (javascript.deno, "deno.json", "{}", []),
+    ],
+)
+def test_a_manifest_that_says_little_gives_little(find, path, text, kinds):
+    """What is whole and has nothing to say is no project by itself."""
+    assert [found.kind for found in find(Source(path, text))] == kinds

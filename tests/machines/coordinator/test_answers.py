@@ -12,8 +12,10 @@ from steersman.contracts.planning.intent import LockScope, Targets
 from steersman.contracts.planning.questions import Answer, AnswerPack, Settled
 from steersman.kernel.canonical import canonical, plain
 from steersman.machines.coordinator.answers import defaults, misfits, problems, timed_out, unanswered, weigh
+from steersman.machines.coordinator.context import Context, with_time_left
 from steersman.machines.coordinator.graph import asked_of
 from steersman.machines.coordinator.uncertainties import choose
+from steersman.machines.coordinator.work import ask_people
 
 OPEN = intent(scope=replace(intent().scope, targets=Targets()))
 
@@ -358,3 +360,18 @@ def test_one_answer_can_be_looked_at_by_itself():
     bad = Answer(question_id=SCOPE.question_id, answer="text", text="../x")
     assert [p.field for p in misfits(SCOPE, bad)] == [f"{SCOPE.question_id}.text"]
     assert misfits(SCOPE, replace(bad, text="src/")) == ()
+
+
+def test_the_time_that_is_left_is_what_the_next_gate_has():
+    """001 §7: after answers that were refused the questions wait for the rest of the time; a run of the first version
+    knows of no rest."""
+    given = {
+        "mode": "interactive",
+        "task_ref": "p-0",
+        "intent_ref": "p-0",
+        "policy_ref": "p-0",
+        "wait_ms": 9_000,
+    }
+    assert ask_people(Context(**given))["after_ms"] == 9_000
+    assert ask_people(Context(**given, left_ms=7))["after_ms"] == 7
+    assert Context(**with_time_left(given)).left_ms == 0

@@ -115,6 +115,7 @@ class AnswerFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     weighed: int = 0  # questions for which something holds now
     conflicts: int = 0
     blocked: int = 0  # answers or defaults that stop the run
+    left_ms: int = 0  # of the time for answers, where they are refused
     settled_ref: str = ""
     problems_ref: str = ""
     conflicts_ref: str = ""

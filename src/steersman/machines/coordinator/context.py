@@ -63,6 +63,7 @@ class Context(msgspec.Struct, kw_only=True):
     said: str = ""  # the choice at the last gate
     answers_ref: str = ""  # what a person has said to the last one
     problems_ref: str = ""  # why it was not taken
+    left_ms: int = 0  # of the time for answers, after one was not taken; 0: all of it
     conflicts_ref: str = ""
     settled_ref: str = ""
     review_ref: str = ""
@@ -76,6 +77,11 @@ class Context(msgspec.Struct, kw_only=True):
     overall_risk: str = ""
     outputs: dict[str, str] = {}  # by document: the digest of its bytes
     answered: Log = Log()
+
+
+def with_time_left(context: dict[str, Any]) -> dict[str, Any]:
+    """From version 1, in which refused answers began the time for answers anew."""
+    return {**context, "left_ms": 0}
 
 
 FIXED = ("mode", "fallback", "wait_ms", "task_ref", "config_ref", "intent_ref", "policy_ref", "out_ref")
@@ -153,6 +159,7 @@ def emitted(c: Context, e: QuestionFacts) -> tuple[Op, ...]:
         ("add", "round", 1),
         ("set", "answers_ref", ""),
         ("set", "problems_ref", ""),
+        ("set", "left_ms", 0),
         *_output("question_pack", e.pack_digest),
         *_failed(e),
     )
@@ -166,6 +173,7 @@ def answered(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
 def weighed(_c: Context, e: AnswerFacts) -> tuple[Op, ...]:
     return (
         ("set", "problems_ref", e.problems_ref),
+        ("set", "left_ms", e.left_ms),
         ("set", "conflicts_ref", e.conflicts_ref),
         *_told(settled_ref=e.settled_ref),
         *_failed(e),

@@ -80,8 +80,8 @@ class S(State):
     QUESTIONS_EMITTED = state("What is not known becomes questions.", do(EMIT, work.emit, version=2))
     AWAITING_ANSWERS = state(
         "Paused until answers arrive or time runs out.",
-        do(ASK, work.ask_people, when=UNANSWERED),
-        do(WEIGH, work.weigh, when=GIVEN),
+        do(ASK, work.ask_people, when=UNANSWERED, version=2),
+        do(WEIGH, work.weigh, when=GIVEN, version=2),
     )
     GRAPH_FINALIZED = state("Answers and defaults are worked into the graph.", do(FINALIZE, work.finalize))
     REVIEW_PACK_BUILT = state("Impact, budgets and reviews are put together.", do(PACK, work.review))
@@ -278,11 +278,11 @@ FOLDS = (
         )
     ),
     *(fold(e, ctx.drafted) for e in (E.uncertainties_found, E.no_questions_needed, E.graph_invalid)),
-    *(fold(e, ctx.emitted) for e in (E.questions_emitted, E.budget_exceeded, E.questions_unfit)),
+    *(fold(e, ctx.emitted, version=2) for e in (E.questions_emitted, E.budget_exceeded, E.questions_unfit)),
     fold(E.answers_given, ctx.answered),
     fold(E.answers_stopped, ctx.answered),
     *(
-        fold(e, ctx.weighed)
+        fold(e, ctx.weighed, version=2)
         for e in (E.answers_received, E.answers_refused, E.answers_conflict, E.answers_block)
     ),
     *(fold(e, ctx.finalized) for e in (E.graph_completed, E.graph_incomplete)),
@@ -318,6 +318,8 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
+    context_version=2,
+    upcasts={1: ctx.with_time_left},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -326,5 +328,6 @@ MACHINE = machine(
     memory={"answers": ("none", "given")},
     successes=("DONE",),
     begin=lambda request: (E.intent_received, *ctx.begin(request)),
+    begin_version=2,
     tree=False,
 )

@@ -33,14 +33,14 @@ def ask_people(c: Context) -> dict[str, Any]:
         "digest": c.pack_digest,
         "choices": ["answer", "defaults", "stop"],
         "shown": {name: ref for name, ref in shown.items() if ref},
-        "after_ms": c.wait_ms,
+        "after_ms": c.left_ms or c.wait_ms,
         "default": c.fallback,
     }
 
 
 def weigh(c: Context) -> dict[str, Any]:
     said = {"choice": c.said, "answers": c.answers_ref}
-    return {**_decided(c), **said, "pack": c.pack_ref, "settled": c.settled_ref}
+    return {**_decided(c), **said, "pack": c.pack_ref, "settled": c.settled_ref, "wait_ms": c.wait_ms}
 
 
 def finalize(c: Context) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from steersman.judges.planning.intent import Effective, effective
 from steersman.judges.planning.red_lines import claimed_risk
 from steersman.judges.planning.registry import Registry
 from steersman.kernel.canonical import canonical, digest
+from steersman.kernel.tape import read
 from steersman.machines.coordinator import failure, uncertainties
 from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
 from steersman.runtime.call import Call
@@ -64,6 +65,13 @@ class Table:
     def why(self, wrong: Any, pack: Callable[[], FailurePack]) -> str:
         """The payload that says why there is no plan, where something is wrong."""
         return self.keep(pack())[0] if wrong else ""
+
+    def left_ms(self) -> int:
+        """What is left of the time for answers since the questions went out: who answers badly gains none."""
+        rows = self.call.world.journal.rows(self.call.run)
+        out = [read(body).at for _, body, _ in rows if b'"questions_emitted"' in body]
+        end = (out[-1] if out else 0) + int(self.call.given("wait_ms", 0))
+        return max(1, end - self.call.world.clock.now())
 
     @cached_property
     def about(self) -> failure.About:

@@ -233,7 +233,10 @@ def weigh(t: Table) -> facts.AnswerFacts:
     if problems:
         missing = _missing(t.pack, raw)
         return facts.AnswerFacts(
-            problems=len(problems) - missing, unanswered=missing, problems_ref=t.keep(problems)[0]
+            problems=len(problems) - missing,
+            unanswered=missing,
+            left_ms=t.left_ms(),
+            problems_ref=t.keep(problems)[0],
         )
     given = msgspec.convert(raw, AnswerPack)
     return _weighed(t, replies.weigh(t.pack, given, t.decisions, t.policy, t.settled))
