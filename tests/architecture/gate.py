@@ -35,7 +35,7 @@ OUTSIDE = {
         "functools": "cache cached_property lru_cache partial",
         "hashlib": "sha256",
         "hmac": "new",
-        "itertools": "islice pairwise",
+        "itertools": "groupby islice pairwise",
         "json": "JSONDecoder loads",
         "jsonschema_rs": "validator_for",  # judges.problems gives it a retriever that refuses
         "math": "inf isfinite",

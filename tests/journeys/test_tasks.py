@@ -512,7 +512,7 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     assert sorted(str(path) for path in aside.rglob("*")) == before
     ours.unlink()
     (aside / "moved").rename(ours)
-    assert project.call("tasks", "retry", project.only()).code == 3
+    assert project.call("tasks", "restore", project.only()).code == 3
     assert now(project) == ("planning", "ready")
 
 

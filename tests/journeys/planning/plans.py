@@ -8,6 +8,7 @@ from voyage import Project, Said
 
 GOAL = "Fix the discount of large orders"
 FILE = "src/chandler/prices.py"
+NARROW = f'!intent.files.exists(f, f == "{FILE}")'  # denies what is not about this one file
 BODY = {
     "version": "1.0.0",
     "status": "active",
@@ -76,13 +77,17 @@ class Plans:
         return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
     def answers(self, run: str, **by_default: tuple[str, str]) -> "Planned":
-        """Says to each question what is given for its default."""
+        """Says to each question what is given for its default; a template leaves those empty that would stop the run."""
         pack = self.project.call("plan", "answer", run, "--template", "--json").json()
         pack.pop("exit_code", None)
         for one in pack["answers"]:
-            one["answer"], one["text"] = by_default.get(one["answer"], (one["answer"], ""))
+            one["answer"], one["text"] = by_default.get(one["answer"] or "stop", (one["answer"], ""))
         (self.project.place / "answers.json").write_text(json.dumps(pack))
         return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
+
+    def put_back(self, run: str, scope: str) -> "Planned":
+        """Puts a denied command back, with a scope beside it."""
+        return self.answers(run, leave_out=("include", ""), stop=("text", scope))
 
 
 class Planned:

@@ -25,10 +25,10 @@ def test_a_scope_answer_stays_in_the_root_and_off_what_watches_over_it(plans):
         ("steersman.toml", "steersman's"),
         ("README.md", "lies outside of src"),
     ):
-        refused = plans.answers(waits.run, **{"": ("text", f"{FILE}\n{file}")}).said
+        refused = plans.answers(waits.run, stop=("text", f"{FILE}\n{file}")).said
         assert (refused.code, why in refused.out + refused.err) == (4, True), refused
     assert plans.project.call("why", waits.run).out.count("waiting") >= 1
-    done = plans.answers(waits.run, **{"": ("whole_project", "")})
+    done = plans.answers(waits.run, stop=("whole_project", ""))
     assert done.state == "DONE", done.failure
     with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
         assert json.load(file)["change_impact"]["within"] == ["src"]
@@ -48,9 +48,9 @@ def test_a_lock_on_files_bounds_targets_answers_and_the_plan(plans):
 
     value["scope"]["targets"] = {}
     waits = plans.plan(plans.write(value))
-    refused = plans.answers(waits.run, **{"": ("text", FILE)}).said
+    refused = plans.answers(waits.run, stop=("text", FILE)).said
     assert (refused.code, "lies outside of docs/" in refused.out + refused.err) == (4, True), refused
-    done = plans.answers(waits.run, **{"": ("whole_project", "")})
+    done = plans.answers(waits.run, stop=("whole_project", ""))
     assert done.state == "DONE", done.failure
     with open(f"{done.plan}/review_pack.json", encoding="utf-8") as file:
         impact = json.load(file)["change_impact"]

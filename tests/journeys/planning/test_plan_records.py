@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from plans import Plans
+from plans import FILE, NARROW, Plans
 
 from steersman.judges.planning.intent import checksum
 
@@ -65,16 +65,16 @@ def test_a_passed_precheck_is_called_passed(plans):
 
 def test_each_record_of_questions_lists_its_own(plans):
     """§Audit Requirements: a round of asking names the pack of that round, not those that came later."""
-    plans.rule("rule_story_soft", "deny", "warn")
-    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
-    plans.answered(waits.run, "include")
-    done = plans.answered(waits.run, "leave_out")
+    plans.rule("rule_story_soft", "deny", "warn", NARROW)
+    waits = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
+    assert plans.put_back(waits.run, "docs/").state == "AWAITING_ANSWERS"
+    done = plans.put_back(waits.run, FILE)
     assert done.state == "DONE"
     asked = [e["record"]["packs"] for e in audit(plans, waits.run) if e["event_type"] == "question_emitted"]
     assert [len(packs) for packs in asked] == [1, 1]
     assert asked[0] != asked[1]
     kinds = [e["event_type"] for e in audit(plans, waits.run)]
-    assert kinds.count("conflict_detected") == kinds.count("conflict_resolved") == 1
+    assert (kinds.count("conflict_detected"), kinds.count("conflict_resolved")) == (2, 1)
 
 
 def test_log_and_tape_never_contradict_each_other_about_a_guard(plans):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from plans import FILE, Plans
+from plans import FILE, NARROW, Plans
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "schemas"
 
@@ -153,24 +153,16 @@ def test_a_model_that_the_policy_forbids_aborts(plans):
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-NARROW = f'!intent.files.exists(f, f == "{FILE}")'  # denies what is not about this one file
-
-
-def both(plans, run, scope):
-    """Puts the denied command back, with a scope beside it."""
-    return plans.answers(run, leave_out=("include", ""), stop=("text", scope))
-
-
 def test_answers_against_rules_come_back_three_times_and_then_block(plans):
     """§Loop Detection: three conflicts re-enter RULES_EVALUATED; the fourth ends the run with the conflict's details."""
     plans.rule("rule_story_soft", "deny", "warn", NARROW)
     now = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
     for _ in range(3):
         assert now.state == "AWAITING_ANSWERS"
-        now = both(plans, now.run, "docs/")
+        now = plans.put_back(now.run, "docs/")
     assert now.state == "AWAITING_ANSWERS"
     assert now.states().count("RULES_EVALUATED") == 4
-    end = both(plans, now.run, "docs/")
+    end = plans.put_back(now.run, "docs/")
     assert (end.code, end.state) == (1, "BLOCKED")
     assert end.failure["cause"] == "answers_conflict"
     assert "rule_story_soft" in json.dumps(end.failure)
@@ -180,9 +172,9 @@ def test_a_conflict_can_be_resolved(plans):
     """§7: after a conflict the rules are asked with the scope that was answered, and a scope that they allow leads on."""
     plans.rule("rule_story_soft", "deny", "warn", NARROW)
     waits = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
-    again = both(plans, waits.run, "docs/")
+    again = plans.put_back(waits.run, "docs/")
     assert again.state == "AWAITING_ANSWERS"
-    done = both(plans, again.run, FILE)
+    done = plans.put_back(again.run, FILE)
     assert done.state == "DONE", done.failure
     assert done.states().count("RULES_EVALUATED") == 3
     planned = plans.project.call("plan", "explain", done.run, "--json").json()["actions"]
@@ -196,7 +188,7 @@ def test_what_no_answer_could_put_back_is_not_offered(plans):
     plans.rule("rule_story_soft", "deny", "warn")
     waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
     refused = plans.answered(waits.run, "include")
-    assert (refused.code, "include is no answer" in refused.said.err) == (2, True)
+    assert (refused.code, "include is no answer" in refused.said.err) == (4, True)
     done = plans.answered(waits.run, "leave_out")
     assert done.state == "DONE"
 
@@ -210,7 +202,7 @@ def test_a_fix_that_changes_nothing_is_none(plans):
     waits = plans.plan(plans.write(plans.intent()))
     assert waits.state == "AWAITING_ANSWERS"
     pack = plans.project.call("plan", "answer", waits.run, "--template", "--json").json()
-    assert "stop" in [a["answer"] for a in pack["answers"]]
+    assert "" in [a["answer"] for a in pack["answers"]]  # its default would end the run
     by_hand = plans.answers(waits.run, stop=("by_hand", ""))
     assert by_hand.state == "DONE", by_hand.failure
 
@@ -219,7 +211,7 @@ def test_writes_are_not_answered_away_where_something_has_to_change(plans):
     """§7: the scope's `leave_out` would leave a fix that changes nothing; it is no answer there."""
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
     refused = plans.answers(waits.run, stop=("leave_out", ""))
-    assert (refused.code, "leave_out is no answer" in refused.said.err) == (2, True)
+    assert (refused.code, "leave_out is no answer" in refused.said.err) == (4, True)
 
 
 def test_everything_is_no_list_of_files(plans):
@@ -279,7 +271,7 @@ def test_a_review_that_only_the_answers_call_for_is_not_passed_over(plans):
         then={**looks, "review": ["security"]},
     )  # fmt: skip
     waits = plans.plan(plans.write(plans.intent(scoped=False)))
-    done = plans.answers(waits.run, **{"": ("text", FILE), "keep_with_review": ("approve", "")})
+    done = plans.answers(waits.run, stop=("text", FILE), keep_with_review=("approve", ""))
     assert done.state == "BLOCKED"
     assert "rule_payments" in json.dumps(done.failure)
     assert done.failure["cause"] == "rest_denied"

@@ -72,8 +72,8 @@ def _decided(e: Entry, found: Documents, *, against: bool) -> Iterator[AuditReco
             yield _record(e, "answer_received", choice=_choice(e))
         case "AWAITING_ANSWERS", "answers_conflict":
             yield _record(e, "conflict_detected", to=e.to)
-        case "AWAITING_ANSWERS", "answers_received" if against:
-            yield _record(e, "conflict_resolved", to=e.to)
+        case (("AWAITING_ANSWERS" | "GRAPH_DRAFTED"), _) if against and e.to == "GRAPH_FINALIZED":
+            yield _record(e, "conflict_resolved", to=e.to)  # by other answers, or by rules that allow it now
 
 
 def _red_lines(e: Entry, found: Documents) -> Iterator[AuditRecord]:
