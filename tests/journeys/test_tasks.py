@@ -516,6 +516,17 @@ def test_nothing_of_a_task_lies_behind_a_link(project: Project):
     assert now(project) == ("planning", "ready")
 
 
+def test_approve_shows_what_it_accepts(project: Project):
+    """The word of every other gate accepts a task's change too, and shows exactly that first, as `tasks accept` does."""
+    run = begun(project)
+    told = project.call("approve", run, "--reason", "fine")
+    assert told.code == 0, told
+    shown = told.out.partition("approve · gate")[0]
+    assert all(
+        word in shown for word in ("the change:", "verdicts:", "evidence:", "overrides:", "all of it: ")
+    )
+
+
 def test_a_task_that_cannot_be_read_stops_no_other(project: Project):
     """It is listed as broken; the prompt says so, and another task can be gone to and worked on."""
     broken = begun(project, None, "--step")

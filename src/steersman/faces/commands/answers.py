@@ -138,10 +138,20 @@ def answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any
     refused = insider(deck, found.run, choice)
     if refused is not None:
         return refused
+    if (found.job, choice) == ("decide", "approve"):
+        _show_accepted(deck, found)
     told = {key: value for key, value in more.items() if value}
     posted = deck.bridge.answer(found, choice, deck.person, digest=digest, **told)
     deck.say(f"{deck.person}: {choice} · gate {found.id}")
     return spoken(deck, found.run, posted, wanted_end=_ends(found, choice))
+
+
+def _show_accepted(deck: Deck, gate: Gate) -> None:
+    """Whatever the word is by which a task's change is accepted, exactly that is shown first."""
+    from steersman.faces.deeds import Deeds
+
+    for line in Deeds(deck, gate.run).accepted(gate):
+        deck.say(line)
 
 
 def _ends(gate: Gate, choice: str) -> bool:
