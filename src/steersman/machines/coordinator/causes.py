@@ -68,7 +68,7 @@ def causes(
 
 def _denied(inputs: Inputs) -> dict[str, RuleDecision]:
     """Commands that a rule denies, by id."""
-    return {id_: d for id_, d in sorted(inputs.decided().items()) if d.decision == "deny"}
+    return {id_: d for id_, d in inputs.decided().items() if d.decision == "deny"}
 
 
 def _allowed(inputs: Inputs) -> set[str]:
@@ -83,7 +83,7 @@ def _about_commands(
     nowhere = {command.command_id for command in homeless(inputs, found)}
     emptied, shelf = _emptied(inputs, found), inputs.shelf()
     movable = _open(inputs)
-    for id_, planned in sorted({c.command_id: c for c in inputs.intent.planned_commands}.items()):
+    for id_, planned in {c.command_id: c for c in inputs.intent.planned_commands}.items():
         at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
         if id_ in nowhere:
             yield _homeless(inputs, planned, at)
