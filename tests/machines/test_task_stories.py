@@ -805,3 +805,30 @@ def test_no_task_comes_first_twice():
     """The same task is named once."""
     with pytest.raises(UserError, match="r-first, r-first names a task twice"):
         Shift(after=["r-first", "r-first"])
+
+
+# ── a frozen plan ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_change_that_left_the_frozen_plan_is_not_built_upon():
+    """The coder begins again where it began, told what was not taken; at the cap it waits, and nothing can be waived."""
+    shift = Shift(bounds_ref="p-bounds", max_regressions=2).until("codegen", "work")
+    shift.on("prepare", "measure")
+    begun = shift.item("code").input["commit"]
+    for turn in (1, 2):
+        shift.finish("code", coded(f"t-astray-{turn}"))
+        shift.finish("record", wrote("codegen", beyond=1, beyond_ref="p-beyond"))
+        shift.on("inspect_code")
+        assert (shift.where, shift.events[-1]) == (("codegen", "work"), "bounds_left")
+        asked = shift.item("code").input
+        assert (asked["commit"], asked["must_fix"][0]["text"]) == (begun, "p-beyond")
+    shift.finish("code", coded("t-astray-3"))
+    shift.finish("record", wrote("codegen", beyond=1, beyond_ref="p-beyond"))
+    shift.on("inspect_code")
+    assert shift.where == ("codegen", "stuck")
+    assert isinstance(override(MACHINE, shift.snapshot, "review", "why"), Refused)
+    shift.on("again").on("inspect_code")
+    shift.finish("code", coded("t-inside"))
+    shift.finish("record", wrote("codegen", beyond=0))
+    shift.on("inspect_code")
+    assert (shift.state, shift.context.tree) == ("review", "t-inside")
