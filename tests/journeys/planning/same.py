@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from launch import Order
-from plans import Plans
+from planroom import Plans
 from voyage import Project
 
 # What may differ between two plannings without making a difference.

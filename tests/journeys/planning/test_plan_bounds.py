@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from plans import FILE, Plans
+from planroom import FILE, Plans
 
 
 @pytest.fixture

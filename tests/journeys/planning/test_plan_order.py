@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from plans import Plans
+from planroom import Plans
 
 COMMANDS = ("cmd_read_code", "cmd_edit_files", "cmd_commit", "cmd_run_unit_tests", "cmd_apply_migration", "cmd_back_up_database")  # fmt: skip
 PHASES = ("implementation", "validation", "release")

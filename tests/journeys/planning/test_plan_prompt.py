@@ -6,7 +6,7 @@ import select
 import time
 
 import pytest
-from plans import FILE, Plans
+from planroom import FILE, Plans
 from voyage import STEERSMAN
 
 

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from plans import FILE, NARROW, Plans
+from planroom import FILE, NARROW, Plans
 
 from steersman.judges.planning.intent import checksum
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from plans import FILE, NARROW, Plans
+from planroom import FILE, NARROW, Plans
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "schemas"
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from plans import Plans
+from planroom import Plans
 from same import SURROUNDINGS, carried, inputs, planned
 
 

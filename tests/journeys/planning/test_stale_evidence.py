@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from plans import Plans
+from planroom import Plans
 
 CHANGED = "the project has changed since"
 
