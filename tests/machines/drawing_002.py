@@ -1,9 +1,10 @@
 """A table held against the diagram of specification 002, and against itself: what one row less would leave."""
 
 import re
+from itertools import product
 
 import spec_002 as spec
-from shift import answer, at
+from shift import answer, at, payload
 
 from steersman.kernel.build import machine, sources
 from steersman.kernel.check import check
@@ -118,11 +119,11 @@ def unasked(m):
 
 def unsaid(m):
     """What a person may say somewhere and should not, or should and may not."""
-    person = {e.name for e in m.events.values() if e.origin is Origin.PERSON}
     said: dict[str, dict[str, str]] = {name: {} for name in m.states}
-    for (source, event), rows in m.lookup.items():
-        if source is not None and event in person:
-            said[source][event] = target(rows[0], source)
+    for source, event in product(m.states, (e for e in m.events.values() if e.origin is Origin.PERSON)):
+        taken = step(m, at(source, delivered="yes"), Happened(event, payload(event.name), Origin.PERSON))
+        if isinstance(taken, Taken):
+            said[source][event.name] = taken.to
     return {name: events for name, events in said.items() if events != SAID[name]}
 
 
