@@ -106,6 +106,10 @@ def test_what_can_never_be_accepted_is_not_waited_for(project: Project):
         told = project.call("tasks", "new", "Third", "--after", other)
         assert told.code == 2, told
         assert why in told.err
+    project.git("checkout", "-q", "--detach")
+    told = project.call("tasks", "new", "Third", "--after", second)
+    assert (told.code, "--after needs a branch" in told.err) == (2, True)
+    project.git("checkout", "-q", "main")
     told = project.call("run", "Third", "--after", second)
     assert (told.code, "use --as task" in told.err) == (2, True)
 

@@ -1,20 +1,24 @@
 """Tasks after their delivery: built again, lost, empty; whatever the branch says is what is told, and all of it comes back out."""
 
 import pytest
-from errand import RIGHT, crew, hand_out, paper, rewrite, writes
+from errand import PLAN, RIGHT, crew, hand_out, paper, rewrite, writes
 from voyage import WRONG, Project
 
 SECOND = RIGHT + "# again\n"
 
 
-@pytest.fixture
-def alone(project: Project) -> Project:
+def apart(project: Project, deliver: str = "merge", **instead) -> Project:
     """The crew's script lies outside of what git sees: it can be rewritten in a clean checkout."""
-    hand_out(project, crew(), deliver="merge")
+    hand_out(project, crew(**instead), deliver=deliver)
     project.git("rm", "-q", "--cached", "crew.yaml")
     project.git("commit", "-qm", "the crew is nobody's business")
     (project.repo / ".git" / "info" / "exclude").write_text("crew.yaml\n.steersman/\n")
     return project
+
+
+@pytest.fixture
+def alone(project: Project) -> Project:
+    return apart(project)
 
 
 def accepted(project: Project, *more: str) -> str:
@@ -43,6 +47,85 @@ def test_everything_that_was_delivered_is_taken_back(alone: Project):
     message = alone.git("log", "-1", "--format=%B", "main")
     assert [f"Steersman-Reverts: {commit}" in message for commit in made] == [True, True]
     assert paper(alone, run, "revert/record.json")["status"] == "reverted"
+
+
+def both(project: Project, deliver: str) -> str:
+    """A task that was delivered twice: calc.py, then more.py beside it."""
+    files = [{"path": name, "intent": "create_or_update", "summary": "x"} for name in ("calc.py", "more.py")]
+    plan = [{"mode": "proposal", "reply": {**PLAN, "files": files}}]
+    apart(project, deliver, planner=plan)
+    run = accepted(project)
+    if deliver == "branch":
+        project.git("merge", "-q", "--ff-only", f"steersman/{run}")
+    rewrite(project, crew(planner=plan, coder=[writes("more = 1\n", "more.py")]))
+    assert project.call("tasks", "redo", run, "codegen").code == 3
+    assert project.call("tasks", "accept", run).code == 0
+    return run
+
+
+def has(project: Project, ref: str = "main") -> tuple[bool, bool]:
+    """Whether a branch has the first delivery, and the second."""
+    names = project.git("ls-tree", "--name-only", ref).split()
+    return project.git("show", f"{ref}:calc.py") == RIGHT, "more.py" in names
+
+
+def undone(project: Project, run: str, how: str) -> None:
+    """Both deliveries are undone, in some way."""
+    match how:
+        case "reset":
+            project.git("reset", "-q", "--hard", "main~2")
+        case "reverted":
+            project.git("revert", "--no-edit", "main", "main~1")
+        case "by hand":
+            project.git("rm", "-q", "more.py")
+            (project.repo / "calc.py").write_text(WRONG)
+            project.git("commit", "-qam", "back by hand")
+        case "taken back":
+            assert project.call("tasks", "revert", run).code == 0
+    assert has(project) == (False, False)
+
+
+@pytest.mark.parametrize("how", ["reset", "reverted", "by hand", "taken back"])
+def test_the_whole_task_is_handed_over_again(project: Project, how: str):
+    """Delivered twice and undone in whatever way: what is shown, reviewed and delivered then is all of it, in one commit."""
+    run = both(project, "merge")
+    assert has(project) == (True, True)
+    undone(project, run, how)
+    assert project.call("tasks", "redo", run, "codegen").code == 3
+    shown = project.call("tasks", "accept", run)
+    assert shown.code == 0, shown
+    assert ("+++ b/calc.py" in shown.out, "+++ b/more.py" in shown.out) == (True, True)
+    assert has(project) == (True, True)
+    assert project.call("tasks", "revert", run).code == 0
+    assert has(project) == (False, False)
+
+
+def test_a_branch_is_made_anew_on_what_is_there(project: Project):
+    """Merged by the person, delivered again, taken back: another delivery stands on the branch as it is, and can be merged."""
+    run = both(project, "branch")
+    assert (has(project), has(project, f"steersman/{run}")) == ((True, False), (True, True))
+    project.git("merge", "-q", "--squash", f"steersman/{run}")
+    project.git("commit", "-qm", "squashed")
+    undone(project, run, "taken back")
+    second = project.call("tasks", "new", "Another", "--after", run, "--json").json()["run"]
+    assert project.call("tasks", "redo", run, "codegen").code == 3
+    assert project.call("tasks", "accept", run).code == 0
+    project.git("merge", "-q", "--ff-only", f"steersman/{run}")
+    assert has(project) == (True, True)
+    assert project.call("tasks", "next", second).code == 3
+    assert "others_there" in [e.get("event") for e in project.entries(second)]
+
+
+def test_half_of_a_task_is_not_there(project: Project):
+    """One of two deliveries is reverted: whoever comes after it waits, and the task does not say that it is delivered."""
+    run = both(project, "merge")
+    project.git("revert", "--no-edit", "main~1")
+    assert has(project) == (False, True)
+    told = project.call("tasks", "new", "Another", "--after", run, "--json").json()
+    assert told["state"] == "planning"
+    assert project.call("tasks", "redo", run, "accept").code == 3
+    assert project.call("tasks", "accept", run).code == 3
+    assert has(project) == (False, True)
 
 
 def test_what_was_reopened_says_where_its_change_is(alone: Project):

@@ -387,7 +387,7 @@ def test_a_delivery_is_looked_for_where_it_went(tmp_path, form):
     bench = Bench(tmp_path).through("test")
     run, c = bench.run, bench.c
     made = bench.workspace.deliver(run, c.commit, c.base_commit, form, "main", "Mine").commit
-    bench.know(delivered="yes", delivered_tree=c.tree, delivered_commit=made)
+    bench.know(delivered="yes", delivered_tree=c.tree, delivered_commit=made, deliveries=[made])
     bench.elsewhere({"README": "hello others\n"})
     assert bench.look_at_base() == BaseFacts()
     if form == "branch":

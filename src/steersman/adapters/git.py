@@ -17,7 +17,7 @@ from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
 from steersman.adapters.git_repository import Git
-from steersman.adapters.git_revert import held, revert
+from steersman.adapters.git_revert import held, revert, standing_on
 from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
@@ -90,7 +90,7 @@ class GitWorkspace:
         """A recorded change of `base` on top of what the branch `target` is now."""
         ref = f"refs/steersman/{checked_name('run', run)}/{checked_name('label', label)}"
         tip, old, new = self._courier.tip(target), self._git.commit_of(base), self._git.commit_of(commit)
-        if tip == old:
+        if tip == old and self._git.resolve(f"{new}^1") == old:
             return Rebased(False, tip, self._git.tree_of(tip))
         tree, names, said = self._courier.merged_trees(old, tip, new)
         if tree is None and not names:
@@ -176,9 +176,23 @@ class GitWorkspace:
         made = (commit, *also)
         return revert(self._git, self._courier, checked_name("run", run), made, target, message)
 
-    def holds(self, tip: str, commit: str, base: str) -> bool:
-        """Whether the history of `tip` has what `commit` changed in `base`."""
-        return held(self._git, self._courier, tip, commit, base)
+    def holds(self, tip: str, commits: Sequence[str]) -> bool:
+        """Whether `tip` has what these deliveries of a run have brought together."""
+        return held(self._git, self._courier, tip, commits)
+
+    def whole(self, run: str, commits: Sequence[str], label: str) -> Base:
+        """What these deliveries of a run were made on, pinned."""
+        ref = f"refs/steersman/{checked_name('run', run)}/{checked_name('label', label)}"
+        made = [self._git.commit_of(commit) for commit in commits]
+        tree = standing_on(self._git, self._courier, made)
+        if tree is None:
+            raise WorkspaceError(
+                f"what run {run} has delivered as {', '.join(one[:12] for one in made)} cannot be told from what others "
+                "did in between"
+            )
+        commit = self._git.commit(tree, (self._git.commit_of(f"{made[-1]}^1"),), _RECORDED)
+        self._git.read("update-ref", ref, commit)
+        return Base(commit, tree)
 
     def remove(self, run: str) -> None:
         """Removes the working trees of a run; what is pinned stays."""

@@ -22,22 +22,42 @@ def revert(
     answer."""
     made, tip = [git.commit_of(commit) for commit in commits], courier.tip(target)
     there = {one: _earlier(git, tip, one) for one in made if git.contains(tip, one)}
-    if not there:
+    tree = _undone(git, courier, made, tip)
+    if not there and tree in (None, git.tree_of(tip)):
         raise NotThereError(_elsewhere(git, run, made[0], target))
-    left = [one for one, by in there.items() if by is None]
-    new = next(filter(None, there.values()), "")
-    if left:
-        new = git.commit(_undone(git, courier, run, left, target, tip), (tip,), _signed(message, left))
-        courier.forward(target, tip, new)
+    by = next(filter(None, there.values()), "")
+    left = [one for one, done in there.items() if done is None]
+    if tree is None and left:
+        tree = _one_by_one(git, courier, run, left, target, tip)
+    if tree is None or (tree == git.tree_of(tip) and by):
+        return Delivery("revert", f"refs/heads/{target}", by, git.tree_of(by))
+    if tree == git.tree_of(tip):
+        raise _undone_already(git, run, made, target, tip)
+    new = git.commit(tree, (tip,), _signed(message, made))
+    courier.forward(target, tip, new)
     return Delivery("revert", f"refs/heads/{target}", new, git.tree_of(new))
 
 
-def held(git: Git, courier: Courier, tip: str, commit: str, base: str) -> bool:
-    """Whether a branch that is at `tip` has a change: as it was made, and not undone since; or in other commits."""
-    made, at = git.commit_of(commit), git.commit_of(tip)
-    if git.contains(at, made):
-        return _earlier(git, at, made) is None
-    return courier.merged_trees(base, at, made)[0] == git.tree_of(at)
+def held(git: Git, courier: Courier, tip: str, commits: Sequence[str]) -> bool:
+    """Whether a branch that is at `tip` has what these deliveries have brought together."""
+    made, at = [git.commit_of(commit) for commit in commits], git.commit_of(tip)
+    now, before = git.tree_of(at), standing_on(git, courier, made)
+    if before is not None and courier.merged_trees(before, at, made[0])[0] == now:
+        return True
+    if before is not None and courier.merged_trees(made[0], at, before)[0] == now:
+        return False  # nothing of it is left
+    return all(git.contains(at, one) and _earlier(git, at, one) is None for one in made)
+
+
+def standing_on(git: Git, courier: Courier, made: Sequence[str]) -> str | None:
+    """The tree of the newest of these deliveries without any of them; None where that cannot be told."""
+    tree: str | None = git.tree_of(made[0])
+    for one in made:
+        before = git.resolve(f"{one}^1")
+        if tree is None or before is None:
+            return None
+        tree = courier.merged_trees(one, tree, before)[0]
+    return tree
 
 
 def _elsewhere(git: Git, run: str, made: str, target: str) -> str:
@@ -63,19 +83,27 @@ def _earlier(git: Git, tip: str, commit: str) -> str | None:
     return None
 
 
-def _undone(git: Git, courier: Courier, run: str, left: Sequence[str], target: str, tip: str) -> str:
-    """The tree of `tip` without what these commits brought."""
+def _undone(git: Git, courier: Courier, made: Sequence[str], tip: str) -> str | None:
+    """The tree of `tip` without what these deliveries brought, in whatever commits it came; None where that conflicts."""
+    before = standing_on(git, courier, made)
+    return None if before is None else courier.merged_trees(made[0], tip, before)[0]
+
+
+def _one_by_one(git: Git, courier: Courier, run: str, left: Sequence[str], target: str, tip: str) -> str:
+    """The tree of `tip` without these commits of it; what is in the way is told."""
     tree = git.tree_of(tip)
-    for made in left:
-        tree = _without(git, courier, run, made, target, tree)
-    if tree == git.tree_of(tip):
-        by = _last_touched(git, f"{left[-1]}^1", left[0], tip)
-        raise UndoneError(
-            f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
-            f"see `git log {target}`",
-            by,
-        )
+    for one in left:
+        tree = _without(git, courier, run, one, target, tree)
     return tree
+
+
+def _undone_already(git: Git, run: str, made: Sequence[str], target: str, tip: str) -> UndoneError:
+    by = _last_touched(git, f"{made[-1]}^1", made[0], tip)
+    return UndoneError(
+        f"run {run} is undone in {target} already, by {by[:12]}: taking it back changes nothing there; "
+        f"see `git log {target}`",
+        by,
+    )
 
 
 def _without(git: Git, courier: Courier, run: str, made: str, target: str, of: str) -> str:

@@ -343,7 +343,7 @@ def begin(
     if deck.helm.inside(deck.top):
         raise NotNowError("this comes from inside a run: an agent never speaks for a person")
     config = deck.load_config().config
-    options = options_of(config, pace="step" if step else "through", after=after_of(deck, after))
+    options = options_of(config, pace="step" if step else "through", after=after_of(deck, after, config))
     texts = bounds_of(deck, plan, key, config)
     told_dirty(deck, config)
     deck.new_bridge()

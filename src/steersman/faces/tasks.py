@@ -44,8 +44,19 @@ def bounds_of(deck: Deck, place: str, key: str, config: Config) -> dict[str, str
     return {"bounds": msgspec.json.encode(found).decode()}
 
 
-def after_of(deck: Deck, runs: tuple[str, ...]) -> list[str]:
-    """The tasks that come first, by their whole names; one that can never be accepted is refused."""
+def after_of(deck: Deck, runs: tuple[str, ...], config: Config) -> list[str]:
+    """The tasks that come first, by their whole names; one that can never be accepted, or looked for, is refused."""
+    if (
+        runs
+        and deck.helm.open_world(deck.project, journal=None)
+        .workspace(config)
+        .base(config.base or None)
+        .branch
+        is None
+    ):
+        raise UserError(
+            "--after needs a branch that can have the other's change: you are on none, `git switch BRANCH`"
+        )
     found = list(dict.fromkeys(deck.sight.find(run) for run in runs))
     for run in found:
         head = deck.sight.head(run)

@@ -41,14 +41,22 @@ class Workspace(Protocol):
         """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
 
         What `commit` changed in `base` is changed there, whatever way the branch has gone since; without files where
-        the branch has all of it. Where both changed the same the paths are named and nothing is pinned; the branch
+        the branch has all of it. Not moved is a branch that is at `base`, where `commit` was made on that. Where both changed the same the paths are named and nothing is pinned; the branch
         itself is only looked at, and a WorkspaceError where it is gone.
         """
         ...
 
-    def holds(self, tip: str, commit: str, base: str) -> bool:
-        """Whether the history of `tip` has what `commit` changed in `base`: the commit itself, as long as none of its
-        own reverts came after it, or every change of it in other commits. Only looked at."""
+    def holds(self, tip: str, commits: Sequence[str]) -> bool:
+        """Whether `tip` has what these deliveries of a run, the newest first, have brought together.
+
+        All of it is there, in whatever commits: yes. Nothing of it is left, whoever undid it and how: no. Where others
+        have gone on from it, the history says: every one of them is in it, and no revert of any. Only looked at.
+        """
+        ...
+
+    def whole(self, run: str, commits: Sequence[str], label: str) -> Base:
+        """What these deliveries of a run, the newest first, were made on: the newest without any of them, pinned as
+        `capture` pins. WorkspaceError where that cannot be told, because others have changed the same in between."""
         ...
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:

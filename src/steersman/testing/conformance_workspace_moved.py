@@ -209,28 +209,58 @@ class MovedBaseConformance:
         assert begun.workspace.deliver(*args, exact=True).tree == change.tree
 
     def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: Begun) -> None:
-        """From the delivery on, whatever comes after it; taken back, it is not there any more."""
+        """From the delivery on, whatever comes after it; taken back, or undone by hand, it is not there any more."""
         change = begun.change({"README": "mine\n"})
         held = begun.workspace.holds
-        assert not held(begun.base.commit, change.commit, begun.base.commit)
+        assert not held(begun.base.commit, [change.commit])
         args = (RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
-        made = begun.workspace.deliver(*args, exact=True).commit
-        assert held(begun.now().commit, made, begun.base.commit)
+        made = [begun.workspace.deliver(*args, exact=True).commit]
+        assert held(begun.now().commit, made)
         tip = begun.moved({"README": "mine, and theirs\n"})
-        assert held(tip.commit, made, begun.base.commit)
-        begun.moved({"README": "mine\n"})
-        begun.workspace.revert(RUN, made, begun.branch, "Not mine\n\n")
-        assert not held(begun.now().commit, made, begun.base.commit)
-        assert held(tip.commit, made, begun.base.commit)
+        assert held(tip.commit, made)
+        assert not held(begun.moved({"README": "hello\n"}).commit, made)
+        assert held(begun.moved({"README": "mine\n"}).commit, made)
+        begun.workspace.revert(RUN, made[0], begun.branch, "Not mine\n\n")
+        assert not held(begun.now().commit, made)
+        assert held(begun.moved({"README": "mine\n", "other": "x\n"}).commit, made)  # put back by hand
+        assert not held(
+            begun.moved({"README": "theirs alone\n"}).commit, made
+        )  # nobody knows: a revert came after it
+        assert held(tip.commit, made)
 
     def test_a_branch_has_a_change_that_came_in_other_commits(self, begun: Begun) -> None:
         """Squashed or typed again: all of it has to be there, and nothing in its place."""
         change = begun.change({"README": "mine\n", "new": "1\n"})
         for edits, there in (({"README": "mine\n"}, False), ({"new": "2\n"}, False), ({"new": "1\n"}, True)):
             tip = begun.moved(edits)
-            assert begun.workspace.holds(tip.commit, change.commit, begun.base.commit) is there
+            assert begun.workspace.holds(tip.commit, [change.commit]) is there
         with pytest.raises(WorkspaceError, match=r"the commit .* is not "):
-            begun.workspace.holds(tip.commit, "0" * len(tip.commit), begun.base.commit)
+            begun.workspace.holds(tip.commit, ["0" * len(tip.commit)])
+
+    def test_what_deliveries_were_made_on_can_be_told(self, begun: Begun) -> None:
+        """The newest without any of them, what others did in between is in it; where both changed the same it cannot be."""
+        workspace, branch = begun.workspace, begun.branch
+        first = begun.change({"README": "mine\n"})
+        one = workspace.deliver(
+            RUN, first.commit, begun.base.commit, "merge", branch, "Mine", exact=True
+        ).commit
+        between = begun.moved({"other": "theirs\n"})
+        second = begun.change({"README": "mine, again\n"}, base=between)
+        two = workspace.deliver(
+            RUN, second.commit, between.commit, "merge", branch, "Mine", exact=True
+        ).commit
+        found = workspace.whole(RUN, [two, one], "whole")
+        assert begun.files(found.commit) == {"README": b"hello\n", "other": b"theirs\n"}
+        assert workspace.whole(RUN, [two, one], "whole") == found
+        assert workspace.holds(begun.now().commit, [two, one])
+        meddled = begun.moved({"README": "mine, again, and theirs\n"})
+        third = begun.change({"README": "mine at last\n"}, base=meddled)
+        three = workspace.deliver(
+            RUN, third.commit, meddled.commit, "merge", branch, "Mine", exact=True
+        ).commit
+        with pytest.raises(WorkspaceError, match="cannot be told from what others did in between"):
+            workspace.whole(RUN, [three, two, one], "whole")
+        assert workspace.holds(begun.now().commit, [three, two, one])
 
     def test_what_was_delivered_twice_is_taken_back_at_once(self, begun: Begun) -> None:
         """Both deliveries of a run by one commit, what others did in between stays; one that the branch never had is passed over."""
@@ -249,4 +279,4 @@ class MovedBaseConformance:
         assert begun.files(done.commit) == {"README": b"hello\n", "other": b"theirs\n"}
         assert workspace.base(branch).commit == done.commit
         assert workspace.revert(RUN, two, branch, "Undo\n\n", also=(one,)) == done
-        assert not workspace.holds(done.commit, one, begun.base.commit)
+        assert not workspace.holds(done.commit, [one])

@@ -87,7 +87,7 @@ class FakeWorkspace:
         with self._lock:
             tip = self._there(target)
             was, ours = self._files(base), self._files(commit)
-            if tip == base:
+            if tip == base and self._read(commit)["parents"][:1] == [base]:
                 return Rebased(False, tip, self._tree(tip))
             files, clash = _three_way(was, self._files(tip), ours)
             change = None if clash else self._recorded(files, tip)
@@ -190,44 +190,77 @@ class FakeWorkspace:
 
     def _reverted(self, run: str, commits: Sequence[str], target: str, message: str) -> str:
         tip = self._there(target)
-        there = [made for made in commits if made in self._history(tip)]
-        if not there:
+        now, history = self._files(tip), list(self._history(tip))
+        there = [made for made in commits if made in history]
+        files = self._undone(commits, now)
+        if not there and files in (None, now):
             raise NotThereError(f"run {run} is not in {target}: merge it there first")
         left = [made for made in there if not self._taken_back(tip, made)]
-        if not left:
-            return tip
-        files = self._files(tip)
-        for made in left:
-            files = self._without(run, made, target, files)
-        if files == self._files(tip):
-            changed = set().union(*map(self._touched, left))
-            by = next(c for c in self._history(tip) if self._touched(c) & changed)
+        if files is None:
+            files = now
+            for made in left:
+                files = self._without(run, made, target, files)
+        if files == now and len(left) < len(there):
+            return next(c for c in history if any(_reverts(self._read(c), made) for made in there))
+        if files == now:
+            changed = set().union(*map(self._touched, there))
+            by = next(c for c in history if self._touched(c) & changed)
             raise UndoneError(
                 f"run {run} is undone in {target} already: taking it back changes nothing there", by
             )
-        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in left))
+        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in commits))
+
+    def _undone(self, commits: Sequence[str], now: Files) -> Files | None:
+        before = self._standing_on(commits)
+        if before is None:
+            return None
+        files, clash = _three_way(self._files(commits[0]), now, before)
+        return None if clash else files
+
+    def _standing_on(self, commits: Sequence[str]) -> Files | None:
+        files = self._files(commits[0])
+        for made in commits:
+            parents = self._read(made)["parents"]
+            files, clash = (
+                _three_way(self._files(made), files, self._files(parents[0])) if parents else ({}, ["x"])
+            )
+            if clash:
+                return None
+        return files
 
     def _without(self, run: str, made: str, target: str, now: Files) -> Files:
-        had, has = self._files(self._read(made)["parents"][0]), self._files(made)
-        changed = {n for n in self._touched(made) if now.get(n) != had.get(n)}
-        clash = sorted(n for n in changed if now.get(n) != has.get(n))
+        files, clash = _three_way(self._files(made), now, self._files(self._read(made)["parents"][0]))
         if clash:
             where = f"later commits have changed the same lines of {', '.join(clash)}"
             raise ConflictError(f"run {run} cannot be taken back from {target}: {where}; nothing was changed")
-        return {
-            **{n: text for n, text in now.items() if n not in changed},
-            **{n: had[n] for n in changed if n in had},
-        }
+        return files
 
     def _taken_back(self, tip: str, made: str) -> bool:
-        return any(f"reverts {made}" in self._read(c)["message"].splitlines() for c in self._history(tip))
+        return any(_reverts(self._read(c), made) for c in self._history(tip))
 
-    def holds(self, tip: str, commit: str, base: str) -> bool:
+    def holds(self, tip: str, commits: Sequence[str]) -> bool:
         with self._lock:
-            if commit in self._history(tip):
-                return not self._taken_back(tip, commit)
-            files, clash = _three_way(self._files(base), self._files(tip), self._files(commit))
-            return not clash and files == self._files(tip)
+            now, before = self._files(tip), self._standing_on(commits)
+            if before is not None:
+                files, clash = _three_way(before, now, self._files(commits[0]))
+                if not clash and files == now:
+                    return True
+                if self._undone(commits, now) == now:
+                    return False
+            history = list(self._history(tip))
+            return all(made in history and not self._taken_back(tip, made) for made in commits)
+
+    def whole(self, run: str, commits: Sequence[str], label: str) -> Base:
+        _checked("run", run)
+        _checked("label", label)
+        with self._lock:
+            files = self._standing_on(commits)
+            if files is None:
+                raise WorkspaceError(
+                    f"what run {run} has delivered cannot be told from what others did in between"
+                )
+            commit = self._commit(files, tuple(self._read(commits[-1])["parents"][:1]), "recorded tree")
+            return Base(commit, self._tree(commit))
 
     def _touched(self, commit: str) -> set[str]:
         old, new = self._files(self._read(commit)["parents"][0]), self._files(commit)
@@ -313,6 +346,10 @@ def _three_way(was: Files, theirs: Files, ours: Files) -> tuple[Files, list[str]
     clash = sorted(n for n in changed if was.get(n) != theirs.get(n) != ours.get(n))
     kept = {n: text for n, text in theirs.items() if n not in changed}
     return {**kept, **{n: ours[n] for n in changed if n in ours}}, clash
+
+
+def _reverts(commit: dict[str, Any], made: str) -> bool:
+    return f"reverts {made}" in commit["message"].splitlines()
 
 
 def _blob(files: Files, name: str) -> str:

@@ -75,4 +75,6 @@ class RevertFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     status: Literal["reverted", "conflicted", "not_merged", "blocked"] = "blocked"
     commit: str = ""  # by which it is undone
+    base: str = ""  # what all that was delivered was made on
+    base_tree: str = ""
     detail_ref: str = ""

@@ -75,7 +75,7 @@ def run(
     if machine == "task":
         from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
 
-        options = options_of(config, after=after_of(deck, after))
+        options = options_of(config, after=after_of(deck, after, config))
         roles = roles_of(options)
         texts = bounds_of(deck, plan, key, config)
     elif plan or key or after:

@@ -100,6 +100,7 @@ class Context(msgspec.Struct, kw_only=True):
     accepted_by: str = ""
     artifacts: dict[str, str] = {}  # name -> sha256 of the bytes that were laid down
     documents: dict[str, str] = {}  # name -> payload with these bytes
+    laid: dict[str, str] = {}  # what the documents of the change were made of: commit, base
     seen: dict[str, str] = {}  # what a person was shown: name -> digest on disk
     says: dict[str, Any] = {}  # what the last look at the disk said
     told_ref: str = ""

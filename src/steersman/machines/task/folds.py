@@ -128,14 +128,17 @@ def recorded(c: Context, e: RecordFacts) -> tuple[Op, ...]:
         ("set", "documents", {name: ref for name, ref in {**c.documents, **e.refs}.items() if name in kept}),
         ("set", "told_ref", e.told_ref),
         ("set", "detail_ref", ""),
-        *_held(e),
+        *_held(c, e),
         *_looked_over(e),
     )
 
 
-def _held(e: RecordFacts) -> tuple[Op, ...]:
+def _held(c: Context, e: RecordFacts) -> tuple[Op, ...]:
     """A change was held to the frozen plan; any other document says nothing about that."""
-    return () if e.beyond is None else (("set", "beyond", e.beyond), ("set", "beyond_ref", e.beyond_ref))
+    if e.beyond is None:
+        return ()
+    laid = {"commit": c.commit or c.base_commit, "base": c.base_commit}
+    return (("set", "beyond", e.beyond), ("set", "beyond_ref", e.beyond_ref), ("set", "laid", laid))
 
 
 def _looked_over(e: RecordFacts) -> tuple[Op, ...]:
@@ -356,6 +359,8 @@ def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
         ("set", "patch_ref", e.patch_ref),
         ("set", "artifacts", {**c.artifacts, **e.written}),
         ("set", "documents", {**c.documents, **e.refs}),
+        ("set", "laid", {"commit": e.commit, "base": e.base}),
+        ("set", "delivered_tree", ""),
         ("set", "accepted_tree", ""),
         ("set", "accepted_by", ""),
         ("set", "told_ref", e.told_ref),
@@ -370,7 +375,12 @@ def base_unseen(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
 
 def base_lost(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
     """What was handed over is not there: it has to be handed over again, like any other change."""
-    return (("set", "delivered_tree", ""), ("set", "detail_ref", e.told_ref))
+    return (("set", "delivered_tree", ""), ("set", "detail_ref", e.told_ref), *_stands_on(e))
+
+
+def _stands_on(e: BaseFacts | RevertFacts) -> tuple[Op, ...]:
+    """From here on the change is the whole of what the task has made, not what it added last; where that is known."""
+    return (("set", "base_commit", e.base), ("set", "base_tree", e.base_tree)) if e.base else ()
 
 
 def conflicted_base(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
@@ -423,6 +433,7 @@ def undelivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:
 def reverted(_c: Context, e: RevertFacts) -> tuple[Op, ...]:
     """`detail` is empty where the commit is steersman's own."""
     return (
+        *_stands_on(e),
         ("set", "reverted_commit", e.commit),
         ("set", "deliveries", []),
         ("set", "revert", {"status": e.status, "detail": e.detail_ref}),

@@ -258,7 +258,7 @@ TABLE = table(
     row(S.accept,      E.revert_requested,          WAS_DELIVERED,   S.revert,       None,        "revert requested",                                "§3.11", sets={"step": "work", "decision": "none"}),
     row(S.accept,      E.revert_requested,          otherwise,       S.revert,       None,        "revert requested: nothing was delivered",         "§3.11", sets={"step": "record", "decision": "none"}),
     # revert
-    row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted"}),
+    row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted", "workspace": "ready"}),
     row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it could not be",                    EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
     row(S.revert,      E.revert_recorded,           otherwise,       S.done,         None,        "reverted",                                        "§3.12", sets={"outcome": "reverted"}),
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),

@@ -139,6 +139,8 @@ def look_at_base(c: Context) -> dict[str, Any]:
         "target": c.target,
         "base": c.base_commit,
         "delivered": _handed_over(c),
+        "deliveries": [*reversed(c.deliveries)],
+        "follows": c.delivered != "no" and bool(c.target),
         "bounds": c.bounds_ref,
         **_documents(c),
     }
@@ -169,6 +171,7 @@ def deliver(c: Context) -> dict[str, Any]:
         "results": c.results_ref,
         "bounds": c.bounds_ref,
         "delivered": _handed_over(c),
+        "deliveries": [*reversed(c.deliveries)],
         "ref": c.delivered_ref,
         "url": c.url_ref,
     }
@@ -266,7 +269,8 @@ def _replies(given: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def restore(c: Context) -> dict[str, Any]:
-    return {**_documents(c), **_of(c), "base": c.base_commit, "told": c.told_ref}
+    of = {"commit": c.commit or c.base_commit, "base": c.base_commit, **c.laid}
+    return {**_documents(c), **of, "tree": c.tree, "told": c.told_ref}
 
 
 def adopt(c: Context) -> dict[str, Any]:

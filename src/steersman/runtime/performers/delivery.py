@@ -60,13 +60,13 @@ def _handed_before(call: Call) -> DeliveryFacts:
 
 def missing(call: Call) -> str:
     """Why a change that was handed over is not there any more; nothing where a branch still has it."""
-    workspace, made = call.world.workspace(call.config), call.given("delivered")
+    workspace, made = call.world.workspace(call.config), call.given("deliveries")
     for branch in filter(None, (call.given("target"), f"steersman/{call.run}")):
         with contextlib.suppress(SteersmanError):  # a branch that is gone has nothing
-            if workspace.holds(workspace.base(f"refs/heads/{branch}").commit, made, call.given("base")):
+            if workspace.holds(workspace.base(f"refs/heads/{branch}").commit, made):
                 return ""
     where = call.given("target") or "no branch"
-    return f"what run {call.run} handed over as {made[:12]} is neither in {where} nor in steersman/{call.run} any more"
+    return f"what run {call.run} handed over as {made[0][:12]} is neither in {where} nor in steersman/{call.run} any more"
 
 
 def _left(call: Call, workspace: Workspace) -> list[str]:

@@ -7,8 +7,10 @@ import asyncio
 from typing import Literal
 
 from steersman.contracts.task.facts import BaseFacts, RevertFacts
+from steersman.contracts.workspace import Base
 from steersman.errors import ConflictError, NotThereError, SteersmanError, UndoneError, WorkspaceError
 from steersman.judges.text import one_line
+from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import bounds_of
 from steersman.runtime.performers.delivery import missing, undoing
@@ -23,14 +25,14 @@ async def look_at_base(call: Call) -> BaseFacts:
 def _base(call: Call) -> BaseFacts:
     if call.given("delivered"):
         lost = missing(call)
-        return BaseFacts(lost=True, told_ref=call.payloads.put(lost)) if lost else BaseFacts()
-    if call.given("form") != "merge":
+        return _lost(call, lost) if lost else BaseFacts()
+    if call.given("form") != "merge" and not call.given("follows"):
         return BaseFacts()
     workspace = call.world.workspace(call.config)
     label = f"rebased-{call.effect.split(':')[1]}"
     try:
         found = workspace.rebased(
-            call.run, call.given("commit"), call.given("base"), call.given("target"), label
+            call.run, call.given("commit"), _began(call, workspace), call.given("target"), label
         )
     except SteersmanError as error:
         return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
@@ -73,6 +75,28 @@ def _base(call: Call) -> BaseFacts:
     )
 
 
+def _began(call: Call, workspace: Workspace) -> str:
+    """What the change is a change of: the last delivery, where the branch has it; else what the task began on."""
+    made = call.given("deliveries")
+    tip = workspace.base(f"refs/heads/{call.given('target')}").commit
+    began: str = made[0] if made and workspace.holds(tip, made) else call.given("base")
+    return began
+
+
+def _lost(call: Call, why: str) -> BaseFacts:
+    """What was handed over is gone: the whole change is to be handed over again, not what the last delivery brought."""
+    whole = _whole(call, call.given("deliveries"))
+    return BaseFacts(lost=True, base=whole.commit, base_tree=whole.tree, told_ref=call.payloads.put(why))
+
+
+def _whole(call: Call, made: list[str]) -> Base:
+    label = f"whole-{call.effect.split(':')[1]}"
+    try:
+        return call.world.workspace(call.config).whole(call.run, made, label)
+    except WorkspaceError:  # then what it stands on stays what it was
+        return Base("", "")
+
+
 async def take_back(call: Call) -> RevertFacts:
     """What was delivered, undone on the branch it went to; or what is in the way, and of which kind."""
     return await asyncio.to_thread(_taken_back, call)
@@ -83,10 +107,13 @@ def _taken_back(call: Call) -> RevertFacts:
         return _refused(call, "blocked", f"run {call.run} began on no branch: take its change back by hand")
     given = (call.run, call.given("commit"), call.given("target"), undoing(call))
     workspace, also = call.world.workspace(call.config), call.given("also")
+    whole = _whole(call, [call.given("commit"), *also])
+    stands = {"base": whole.commit, "base_tree": whole.tree}
     try:
-        return RevertFacts(status="reverted", commit=workspace.revert(*given, also=also).commit)
+        return RevertFacts(status="reverted", commit=workspace.revert(*given, also=also).commit, **stands)
     except UndoneError as error:
-        return RevertFacts(status="reverted", commit=error.commit, detail_ref=call.payloads.put(str(error)))
+        told = call.payloads.put(str(error))
+        return RevertFacts(status="reverted", commit=error.commit, detail_ref=told, **stands)
     except ConflictError as error:
         return _refused(call, "conflicted", str(error))
     except NotThereError as error:

@@ -45,7 +45,7 @@ def _lacks(call: Call, workspace: Workspace, run: str, base: Base) -> str:
     if c["outcome"] != "accepted":
         ended = "it has ended for good" if found.ended else f"see `steersman tasks show {run}`"
         return f"{run} is not accepted but in {found.state}, {c['outcome'] or found.ended or 'under way'}: {ended}"
-    if not workspace.holds(base.commit, c["delivered_commit"], c["base_commit"]):
+    if not workspace.holds(base.commit, [*reversed(c["deliveries"])]):
         where = base.branch or base.commit[:12]
         ref = c["delivered_ref"].removeprefix("refs/heads/")
         return (
