@@ -183,24 +183,21 @@ class Deeds:
         return self._answered(gate, choice, reason=reason, text=self._text(text))
 
     def restore(self, reason: str = "") -> int:
-        """Recorded documents put back, where that is asked; what is made from the tape is made again at any time."""
-        from steersman.runtime.projections import by_hand, write
+        """Recorded documents put back and what is made from the tape made again; where that is asked, as the answer."""
+        from steersman.faces.mending import put_right, wrong
 
-        gate, world = self.gate(), self.deck.bridge.world
-        hands = by_hand(world, self.deck.bridge.live(self.run))
-        if not hands or (gate is not None and "restore" in gate.choices):
+        gate = self.gate()
+        if gate is not None and "restore" in gate.choices:
             return self.choose("restore", reason=reason)
         refused = insider(self.deck, self.run, "restore")
         if refused is not None:
             return refused
-        told = write(world, self.run)
-        for line in told:
-            self.deck.say(line)
-        left = by_hand(world, self.deck.bridge.live(self.run))
-        self.deck.tell(
-            {"run": self.run, "made_again": [name for name in hands if name not in left], "told": told}
-        )
-        return ENDED if left else DONE
+        owner = self.deck.bridge.world.locks.owner(self.run)
+        if owner:
+            raise self.not_now(f"{owner} drives it, and looks at its files")
+        if not wrong(self.deck, self.run):
+            raise self.not_now("there is nothing to restore, its files are as recorded")
+        return ENDED if put_right(self.deck, self.run) else DONE
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
 

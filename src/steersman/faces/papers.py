@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +14,10 @@ from steersman.faces.deck import Deck
 from steersman.kernel.snapshot import fields
 from steersman.runtime.projections import Picture, made, picture
 
+if TYPE_CHECKING:
+    from steersman.judges.task.inspection import Damage
+
+LISTED = 20  # damaged files in a list of all tasks
 BESIDE = (STATE, TRANSCRIPT, "report.md")  # projections: made from the tape whenever they are wanted
 RIGHT, UNKNOWN = "as recorded", "NOT on record: nobody has laid it down"
 
@@ -57,14 +62,33 @@ def _disk(deck: Deck, run: str, name: str, recorded: str) -> str:
 
 
 def touched(deck: Deck, run: str) -> list[str]:
-    """What hands did to the files that are made from the tape, in words, with what makes them again."""
+    """What hands did to a task's documents and to the files that are made from its tape, in words, with what to do."""
+    from steersman.judges.text import one_line
+    from steersman.runtime.mending import damaged
     from steersman.runtime.projections import by_hand
 
+    world, live = deck.sight.world, deck.sight.live(run)
     again = "/restore" if deck.prompting else f"{deck.me} tasks restore {run}"
-    told = by_hand(deck.sight.world, deck.sight.live(run)).items()
+    wrong = [f"{one_line(d.name)} {d.problem}: {_next(deck, run, d, again)}" for d in damaged(world, live)]
     return [
-        f"{name} {why}: it counts for nothing; `{again}` makes it again from the tape" for name, why in told
+        *(
+            wrong
+            if len(wrong) <= LISTED
+            else [*wrong[:LISTED], f"… and {len(wrong) - LISTED} more files: {again}"]
+        ),
+        *(
+            f"{name} {why}: it counts for nothing; `{again}` makes it again from the tape"
+            for name, why in by_hand(world, live).items()
+        ),
     ]
+
+
+def _next(deck: Deck, run: str, wrong: "Damage", again: str) -> str:
+    """What to type for a document; a plan is taken over only where the task asks about it."""
+    asked = any("adopt" in gate.choices for gate in deck.sight.world.journal.gates(run) if not gate.answer)
+    adopt = "/adopt" if deck.prompting else f"{deck.me} tasks adopt {run}"
+    mine = f"`{adopt}` takes" if asked else "the task's next step asks whether it takes"
+    return wrong.next.replace("`adopt` takes", mine).replace("`restore`", f"`{again}`")
 
 
 def tell_papers(deck: Deck, run: str) -> None:
@@ -76,6 +100,8 @@ def tell_papers(deck: Deck, run: str) -> None:
         deck.say(f"  {p.digest[:12]:12}  {p.name}  {p.disk}", fg=None if p.disk == RIGHT else "red")
     if not there:
         deck.say("  none yet")
+    for told in touched(deck, run):
+        deck.say(told, fg="red")
 
 
 def tell_paper(deck: Deck, run: str, name: str) -> None:

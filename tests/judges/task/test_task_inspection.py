@@ -236,3 +236,11 @@ def test_total(name, data, mine):
     assert found.problem
     assert found.problem.isprintable()
     assert found.adoptable == (data == GOOD and name == PLAN and mine)
+
+
+def test_a_stranger_whose_name_no_file_may_have():
+    """It cannot be moved aside by us: its person is told so, and that the rest is put right."""
+    odd, plain = stranger("review/a\nb"), stranger("review/evil")
+    assert odd.next.startswith("move it away by hand")
+    assert plain.next == "`restore` moves it aside"
+    assert (odd.recorded, damage("x", Found("missing"), "0", mine=False).recorded) == (False, True)

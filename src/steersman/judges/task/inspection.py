@@ -13,6 +13,7 @@ import msgspec
 
 from steersman.contracts.task.documents import DOCUMENTS, task_schema
 from steersman.contracts.task.words import FILES, PLAN, STATE
+from steersman.judges.artifact_names import name_problem
 from steersman.judges.problems import problems_of
 from steersman.judges.strict_json import read
 from steersman.judges.task.found import Found
@@ -26,6 +27,7 @@ _AT = re.compile(
 )
 
 RESTORE = "`restore` puts the recorded file back"
+UNKNOWN = "is not on record: nobody has laid it down"
 ADOPT = f"`adopt` takes your plan over, {RESTORE}"
 
 
@@ -36,6 +38,11 @@ class Damage(NamedTuple):
     problem: str
     next: str
     adoptable: bool
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it was ever laid down."""
+        return self.problem != UNKNOWN
 
 
 def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str = "") -> Damage | None:
@@ -56,11 +63,13 @@ def damage(name: str, found: Found, recorded: str, *, mine: bool, task_id: str =
 
 
 def stranger(name: str) -> Damage:
-    """Something among the documents that is not one; a folder, which nobody can look into, is not moved."""
+    """Something among the documents that is not one; a folder, which nobody can look into, is not moved, nor a name that
+    no file of ours may have."""
     first = "move it away, or make it readable; then " if name.endswith("/") else ""
-    return Damage(
-        name, "is not on record: nobody has laid it down", f"{first}`restore` moves it aside", adoptable=False
-    )
+    then = f"{first}`restore` moves it aside"
+    if not first and name_problem(f"aside/1/{name}"):
+        then = "move it away by hand: under such a name nothing is kept; `restore` does the rest"
+    return Damage(name, UNKNOWN, then, adoptable=False)
 
 
 def no_folder(name: str, found: Found) -> Damage:

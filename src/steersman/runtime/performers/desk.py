@@ -6,7 +6,7 @@ What a document says is worked out in `judges.task`; here texts are written and 
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -144,15 +144,16 @@ def strays(desk: Desk, change: Change, of: "Bounds | None") -> tuple[set[str], d
     return left | beyond.keys(), beyond
 
 
-def copied(call: Call, change: Change) -> tuple[list[Copy], dict[str, str]]:
-    """Copies below code/files; what is no copy is taken away first, where a folder may have to be a file, or a file one."""
+def copied(call: Call, change: Change, stay: Collection[str] = ()) -> tuple[list[Copy], dict[str, str]]:
+    """Copies below code/files; what is no copy is taken away first, where a folder may have to be a file, or a file one;
+    but for what has to `stay`, because it could not be kept elsewhere."""
     artifacts, run = call.world.artifacts, call.run
     there = [t for t in change.touched if t.new]
     contents = call.world.workspace(call.config).contents(change.commit, [t.path for t in there])
     listed = [_copy(call, t, contents.get(t.path)) for t in change.touched]
     kept = {c.path: c.digest for c in listed if c.digest}
     for name in artifacts.names(run, COPIES):
-        if name and name not in kept:
+        if name and name not in kept and f"{COPIES}/{name}" not in stay:
             artifacts.remove(run, f"{COPIES}/{name}")
     for path in kept:
         artifacts.write(run, f"{COPIES}/{path}", contents[path])

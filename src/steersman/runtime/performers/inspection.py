@@ -5,7 +5,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from steersman.contracts.task.words import (
     TESTS,
 )
 from steersman.judges.task import inspection
+from steersman.judges.task.found import Found
 from steersman.judges.task.inspection import Damage, damage, folder_digest, no_folder, stranger
 from steersman.judges.task.plan import flaws, open_questions
 from steersman.runtime.call import Call
@@ -35,7 +36,16 @@ async def inspect(call: Call) -> InspectFacts:
     return await asyncio.to_thread(_inspected, call)
 
 
-def _inspected(call: Call) -> InspectFacts:
+class Looked(NamedTuple):
+    """The files of a task as they are on disk."""
+
+    found: dict[str, Found]  # every document
+    seen: dict[str, str]  # its digest, and that of the folder of copies
+    damages: list[Damage]  # what is not as it was recorded, and what nobody has laid down
+
+
+def looked(call: Call) -> Looked:
+    """Every document that was ever laid down, every copy, and what lies among them."""
     recorded: dict[str, str] = call.given("artifacts")
     found = look(call.world.artifacts, call.run, (n for n in recorded if n != COPIES))
     seen = {name: digest_of(one) for name, one in found.items()}
@@ -50,6 +60,11 @@ def _inspected(call: Call) -> InspectFacts:
         seen[COPIES] = folder_digest({name: digest_of(one) for name, one in below.items()})
         damages += _damaged_copies(call, below)
     damages += [stranger(name) for name in strangers(call.world.artifacts, call.run, recorded)]
+    return Looked(found, seen, damages)
+
+
+def _inspected(call: Call) -> InspectFacts:
+    found, seen, damages = looked(call)
     says = {} if damages else _says(call.given("phase"), {n: one.data for n, one in found.items()})
     told = inspection.told(damages) if damages else call.payloads.get(call.given("told", ""))
     return InspectFacts(

@@ -4,11 +4,15 @@
 a plain file that nobody has recorded is kept, only elsewhere.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 
 from steersman.contracts.task.documents import Plan, PlanFiles
 from steersman.contracts.task.facts import RecordFacts
 from steersman.contracts.task.words import COPIES, FILES, PLAN
+from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import name_problem
 from steersman.judges.task.inspection import damage
 from steersman.judges.text import one_line
@@ -26,36 +30,60 @@ ASIDE = "aside"  # in the run's folder: what was found among its documents, and 
 def restore(call: Call) -> RecordFacts:
     """Every recorded document with its recorded bytes; copies come from the recorded tree; what is none is moved aside."""
     recorded, refs = call.given("artifacts"), call.given("documents")
-    moved = _moved(call, unrecorded(call))
-    for name, ref in refs.items():
-        call.world.artifacts.write(call.run, name, call.payloads.get(ref).encode(), durable=True)
-    if COPIES in recorded:
-        workspace = call.world.workspace(call.config)
-        copied(call, workspace.change(call.given("commit"), call.given("base")))
-    for name in unrecorded(call):  # one whose name is no text
-        raise ValueError(f"{name} cannot be taken away: remove it by hand and try again")
+    moved, left = put_back(call)
+    if left:
+        raise ValueError("; ".join([*left, *moved]))
     before = call.payloads.get(call.given("told")).splitlines()
     told = "\n".join([*(line for line in before if not line.startswith(MOVED)), *moved])
     return RecordFacts(written=dict(recorded), refs=dict(refs), told_ref=call.payloads.put(told))
 
 
-def _moved(call: Call, names: list[str]) -> list[str]:
+def put_back(call: Call) -> tuple[list[str], list[str]]:
+    """Puts everything back that can be; what was moved aside, and what is left with why, in words."""
+    strange = unrecorded(call)
+    place = _free(call) if strange else ""
+    left, moved = dict[str, str](), dict[str, str]()
+    for name in strange:
+        with _noted(left, name):
+            moved[name] = _moved(call, name, place)
+    for name, ref in call.given("documents").items():
+        with _noted(left, name):
+            call.world.artifacts.write(call.run, name, call.payloads.get(ref).encode(), durable=True)
+    stay = unrecorded(call)
+    if COPIES in call.given("artifacts"):
+        with _noted(left, COPIES):
+            change = call.world.workspace(call.config).change(call.given("commit"), call.given("base"))
+            copied(call, change, stay)
+    for name in stay:  # one whose name is no text
+        left.setdefault(name, f"{one_line(name)} cannot be taken away: remove it by hand and try again")
+    return [told for name, told in moved.items() if name not in stay], list(left.values())
+
+
+@contextmanager
+def _noted(left: dict[str, str], name: str) -> Iterator[None]:
+    """What cannot be done for one file is noted, and keeps nothing else from being done."""
+    try:
+        yield
+    except (SteersmanError, OSError, ValueError) as error:
+        left[name] = one_line(str(error))
+
+
+def _free(call: Call) -> str:
+    """A folder of its own for what is moved aside this time."""
+    used = {name.split("/")[0] for name in call.world.artifacts.names(call.run, ASIDE)}
+    return next(f"{ASIDE}/{n}" for n in range(1, len(used) + 2) if str(n) not in used)
+
+
+def _moved(call: Call, name: str, place: str) -> str:
     """Keeps what somebody has put among the documents under another name, and says so; of a link only the link goes."""
-    artifacts, run = call.world.artifacts, call.run
-    used = {name.split("/")[0] for name in artifacts.names(run, ASIDE)} if names else set()
-    place = next(f"{ASIDE}/{n}" for n in range(1, len(used) + 2) if str(n) not in used)
-    told = []
-    for name in names:
-        found, kept = artifacts.read(run, name), f"{place}/{name}"
-        if found.kind == "too_long" or (found.kind == "file" and name_problem(kept)):
-            raise ValueError(f"{name} cannot be moved aside: move it away by hand and try again")
-        if found.kind == "file":
-            artifacts.write(run, kept, found.data, durable=True)
-        artifacts.remove(run, name)
-        told.append(
-            f"moved aside: {one_line(name)}" + (f", now {one_line(kept)}" if found.kind == "file" else "")
-        )
-    return told
+    artifacts, run, kept = call.world.artifacts, call.run, f"{place}/{name}"
+    found = artifacts.read(run, name)
+    if found.kind == "too_long" or (found.kind == "file" and name_problem(kept)):
+        raise ValueError(f"{name} cannot be moved aside: move it away by hand and try again")
+    if found.kind == "file":
+        artifacts.write(run, kept, found.data, durable=True)
+    artifacts.remove(run, name)
+    return f"{MOVED}{one_line(name)}" + (f", now {one_line(kept)}" if found.kind == "file" else "")
 
 
 @off_the_loop
