@@ -1,6 +1,7 @@
 """Folders of a task that are no folders any more, or locked; names that are no text; what steersman makes from the tape."""
 
 import os
+import re
 from itertools import product
 from pathlib import Path
 
@@ -165,3 +166,26 @@ def test_a_state_of_our_own_making_is_of_this_run_and_of_its_time(tmp_path):
     assert projections.write(task.world, task.run) == [
         f"transcript.jsonl {cut}: it was made again from the tape"
     ]
+
+
+def test_an_older_state_alone_is_told_to_who_looks(tmp_path):
+    """Steersman's own, put back beside a newer transcript: whoever looks is told from how much it was made, and who asks for
+    it has it made again; a drive, which may have been killed between the two, accuses nobody."""
+    task = Task(tmp_path, artifacts=FolderArtifacts(tmp_path / "runs"), pace="step")
+    state = Path(task.artifacts.folder(task.run)) / "state.json"
+    projections.write(task.world, task.run)
+    old = state.read_bytes()
+    task.say("approve")
+    projections.write(task.world, task.run)
+    new = state.read_bytes()
+    state.write_bytes(old)
+    told = projections.by_hand(task.world, load(task.world, task.run))
+    assert list(told) == ["state.json"]
+    assert re.fullmatch(
+        r"is an older one: made from \d+ entries, and the transcript has \d+", told["state.json"]
+    )
+    (said,) = projections.write(task.world, task.run, older=True)
+    assert said.endswith("it was made again from the tape")
+    assert state.read_bytes() == new
+    state.write_bytes(old)
+    assert projections.write(task.world, task.run) == []

@@ -31,7 +31,7 @@ def put_right(deck: Deck, run: str) -> list[str]:
         told, left = mended(world, live) if before else ([], [])
     finally:
         held.release()
-    told += write(world, run)
+    told += write(world, run, older=True)
     still = wrong(deck, run)
     back = [d for d in before if d.name not in still and d.recorded]
     told = [*(f"{one_line(d.name)} {d.problem}: it was put back" for d in back), *told, *left]

@@ -92,10 +92,11 @@ def reading(live: Live) -> Text:
     return text
 
 
-def write(world: World, run: str) -> list[str]:
-    """Writes every projection of a run; returns what could not be written, and what hands had done to it, in words."""
+def write(world: World, run: str, *, older: bool = False) -> list[str]:
+    """Writes every projection of a run; returns what could not be written, and what hands had done to it, in words; and
+    which was `older`, for who asks: one that was killed while it wrote leaves such a state too."""
     seen, troubles = picture(world, run), []
-    hands = by_hand(world, seen.live)
+    hands = by_hand(world, seen.live, older=older)
     for name, make in _files(seen):
         try:
             world.artifacts.write(run, name, make())
@@ -158,11 +159,12 @@ def _task(p: Picture) -> "TaskState":
     return task_state(s, p.status, legal_now, p.live.payloads.mark)
 
 
-def by_hand(world: World, live: Live) -> dict[str, str]:
-    """What hands did to the files that are made from the tape of a task, by name; nothing about one that is only older."""
+def by_hand(world: World, live: Live, *, older: bool = True) -> dict[str, str]:
+    """What hands did to the files that are made from the tape of a task, by name; of a state that is only `older` than the
+    transcript beside it, that; nothing about both where they are."""
     if not _has_documents(live.snapshot):
         return {}
-    from steersman.views.task import changed_by_hand, entries_of, rewritten
+    from steersman.views.task import changed_by_hand, entries_of, outdated, rewritten
 
     run, told, least = live.run, {}, 0
     found = world.artifacts.read(run, STATE, LONGEST)  # before the transcript, which is written first
@@ -176,6 +178,8 @@ def by_hand(world: World, live: Live) -> dict[str, str]:
     told[TRANSCRIPT] = (
         rewritten(found.data, now, least) if found.kind == "file" else _absent(world, run, found)
     )
+    if older and least and not told[TRANSCRIPT] and world.locks.owner(run) is None:  # or somebody is at it
+        told[STATE] = outdated(least, found.data)
     return {name: problem for name, problem in told.items() if problem}
 
 

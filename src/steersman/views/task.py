@@ -96,6 +96,16 @@ def rewritten(data: bytes, now: bytes, least: int = 0) -> str:
     return f"was cut short: it ends with line {len(was) - 1} of {least}" if len(was) - 1 < least else ""
 
 
+def outdated(entries: int, transcript: bytes) -> str:
+    """That a whole `state.json` is not the newest, by a whole transcript, which is written before it."""
+    there = transcript.count(b"\n")
+    return (
+        f"is an older one: made from {entries} entries, and the transcript has {there}"
+        if there > entries
+        else ""
+    )
+
+
 def _told(value: Any) -> str:
     return value if isinstance(value, str) else f"has {len(value)} entries" if isinstance(value, dict | list) else str(value)  # fmt: skip
 
