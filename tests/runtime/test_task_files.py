@@ -213,6 +213,15 @@ def test_a_change_is_laid_down_with_a_copy_of_every_file(bench):
     assert bench.event("codegen") == "scope_mismatch"
 
 
+def test_a_file_that_was_planned_otherwise_says_how(bench):
+    """What is outside only by what was done to it is told with what was planned."""
+    bench.plan()
+    facts = bench.code({"calc.py": None})
+    assert bench.said(facts.told_ref).splitlines()[0] == (
+        "outside the plan: calc.py (planned as update, but deleted)"
+    )
+
+
 def test_without_a_scope_everything_is_outside(bench):
     """A task whose plan names no file has nothing that may be touched."""
     bench.plan(draft(files=()))

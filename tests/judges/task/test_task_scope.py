@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from task_samples import scope
 
 from steersman.contracts.workspace import Touched
-from steersman.judges.task.scope import outside, untouched
+from steersman.judges.task.scope import otherwise_planned, outside, untouched
 
 CREATED, UPDATED, DELETED = ("", "1"), ("1", "2"), ("1", "")
 ALLOWED = {
@@ -73,3 +73,14 @@ def test_what_was_planned_and_is_not_there():
     planned = scope(("./a.py", "update"), ("build/", "create"), ("src/", "create"), ("b.log", "create"))
     assert untouched(planned, ["a.py", "src/x/y.py", "b.log.old", "buildx"]) == ["build/", "b.log"]
     assert untouched(planned, []) == ["./a.py", "build/", "src/", "b.log"]
+
+
+def test_what_was_planned_otherwise():
+    """A file that the plan names for another kind of change is told by both; one that it does not name, or names right, not."""
+    files = scope(("a", "update"), ("b", "create"), ("src/", "create_or_update"), ("d", "update"))
+    done = [("a", CREATED), ("b", UPDATED), ("src/c", DELETED), ("d", UPDATED), ("e", CREATED)]
+    assert otherwise_planned(files, [Touched(path, *how) for path, how in done]) == {
+        "a": "planned as update, but created",
+        "b": "planned as create, but updated",
+        "src/c": "planned as create_or_update, but deleted",
+    }

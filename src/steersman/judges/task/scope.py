@@ -17,6 +17,21 @@ def outside(files: PlanFiles, touched: Sequence[Touched]) -> tuple[str, ...]:
     return tuple(sorted({t.path for t in touched if not _allowed(_intent(named, t.path), t)}))
 
 
+def otherwise_planned(files: PlanFiles, touched: Sequence[Touched]) -> dict[str, str]:
+    """Of the paths outside, those that the scope does name: how each was planned, and what was done to it."""
+    named = {normal(one.path): one.intent for one in files.files}
+    meant = ((t, _intent(named, t.path)) for t in touched)
+    return {
+        t.path: f"planned as {intent}, but {_done(t)}"
+        for t, intent in meant
+        if intent is not None and not _allowed(intent, t)
+    }
+
+
+def _done(change: Touched) -> str:
+    return ("updated" if change.old else "created") if change.new else "deleted"
+
+
 def _intent(named: Mapping[str, Touch], path: str) -> Touch | None:
     parts = path.split("/")
     folders = ["/".join(parts[:n]) + "/" for n in range(len(parts) - 1, 0, -1)]

@@ -19,7 +19,7 @@ from steersman.contracts.workspace import Change, Touched
 from steersman.errors import SteersmanError
 from steersman.judges.artifact_names import name_problem
 from steersman.judges.task.inspection import folder_digest
-from steersman.judges.task.scope import outside, untouched
+from steersman.judges.task.scope import otherwise_planned, outside, untouched
 from steersman.judges.text import clip, one_line
 from steersman.kernel.canonical import canonical
 from steersman.runtime.call import Call
@@ -129,11 +129,16 @@ def lay_change(desk: Desk, change: Change, base_tree: str) -> None:
     found = [*dict.fromkeys(beyond.values()), *commands_beyond(of, wanted)]
     desk.beyond = found
     desk.told += [one_line(told) for told in found]
-    desk.told += [f"outside the plan: {one_line(path)}" for path in sorted(left - beyond.keys())]
-    desk.told += [f"{c.change}: {one_line(c.path)}" for c in listed]
     files = desk.document(FILES, PlanFiles)
+    meant = otherwise_planned(files, change.touched) if files is not None else {}
+    desk.told += [_strayed(path, meant.get(path, "")) for path in sorted(left - beyond.keys())]
+    desk.told += [f"{c.change}: {one_line(c.path)}" for c in listed]
     left_out = untouched(files, [c.path for c in listed]) if files is not None else []
     desk.told += [f"planned, and not in the change: {one_line(path)}" for path in left_out]
+
+
+def _strayed(path: str, meant: str) -> str:
+    return f"outside the plan: {one_line(path)}" + (f" ({meant})" if meant else "")
 
 
 def strays(desk: Desk, change: Change, of: "Bounds | None") -> tuple[set[str], dict[str, str]]:
