@@ -28,6 +28,9 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
     here = listed(project, second)
     assert (here["step"], here["status"], here["after"]) == ("waiting", "waiting for you", [first])
     assert [way["word"] for way in here["next"]][:2] == ["retry", "begin"]
+    why = f"{first} is not accepted but in accept, under way"
+    for words in (("why", second), ("tasks",), ("show", second)):
+        assert why in project.call(*words).out
     told = project.call("gates", second)
     assert f"{first} is not accepted but in accept, under way: see `steersman tasks show {first}`" in told.out
     assert project.call("tasks", "next", second).code == 3  # it looks again, and nothing has changed

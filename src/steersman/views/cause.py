@@ -15,7 +15,8 @@ from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
 
 Text = Callable[[str], str]
-STILL = ("stuck", "broken", "unwritten")  # the steps on which a task waits because it cannot go on
+WAITING = "waiting"  # for tasks that come first
+STILL = ("stuck", "broken", "unwritten", WAITING)  # the steps on which a task waits because it cannot go on
 _LONGEST = 400
 _SHORT = {
     "agent_failed": "An agent broke down",
@@ -26,8 +27,11 @@ _SHORT = {
 
 def cause(m: Machine, s: Snapshot, entries: Sequence[Entry], text: Text) -> str:
     """The line; nothing where the task does not stand still."""
-    if s.ended or fields(s.context).get("step") not in STILL:
+    c = fields(s.context)
+    if s.ended or c.get("step") not in STILL:
         return ""
+    if c["step"] == WAITING:
+        return clip(one_line(_lines(text(c["detail_ref"]))), _LONGEST)
     moves = [n for n, e in enumerate(entries) if e.kind == "transition" and not e.stay]
     if not moves:
         return ""

@@ -36,7 +36,7 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
 
 def _asked(s: Status, g: Gate, me: str) -> list[str]:
     """What a gate asks, why where the run cannot go on, and what can be typed."""
-    why = [s.cause] if s.cause and g.job == "again" else []
+    why = [s.cause] if s.cause and g.job in ("again", "others") else []
     typed = [*commands(g, me), *(command(word, s.run, me) for word in s.besides if g.job == "again")]
     return [question(g), *why, *(f"  {c}" for c in typed if me)]
 

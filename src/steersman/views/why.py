@@ -92,7 +92,7 @@ def _delivery(s: Snapshot, me: str, text: Callable[[str], str]) -> Reason:
 
 def _gate(g: Gate, me: str, cause: str, waived: list[str]) -> Reason:
     asked = f"it waits for an answer: {question(g)} (gate {g.id})"
-    if g.job != "again":
+    if g.job not in ("again", "others"):
         return Reason("gate", asked, tuple(commands(g, me)))
     return Reason("gate", f"{asked} {cause}".rstrip(), (*commands(g, me), *waived))
 
