@@ -36,6 +36,10 @@ def _ask(question: str) -> str:
 
 def complete(text: str, asked: Sequence[Any]) -> None:
     """Refuses answers by question that leave one open, or answer what nobody asks; any other text answers all of it."""
+    if _is_list(text):
+        raise UserError(
+            "nothing was answered: a JSON list answers no question; give a JSON object by question id, or plain words"
+        )
     if not text.lstrip().startswith("{"):
         return
     given = _by_question(text)
@@ -48,6 +52,14 @@ def complete(text: str, asked: Sequence[Any]) -> None:
     if left:
         told = "; ".join(f"{q.id}: {clip(one_line(q.text), 200)}" for q in left)
         raise UserError(f"nothing was answered: every question needs an answer, and these have none: {told}")
+
+
+def _is_list(text: str) -> bool:
+    """Whether it is JSON that is neither words nor answers by question; a number or `true` may be the word for one."""
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False
 
 
 def _by_question(text: str) -> dict[str, Any]:
