@@ -27,7 +27,7 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
     assert phases(project, second) == ["planning"]
     here = listed(project, second)
     assert (here["step"], here["status"], here["after"]) == ("waiting", "waiting for you", [first])
-    assert [way["word"] for way in here["next"]][:2] == ["retry", "begin"]
+    assert [way["word"] for way in here["next"]][:2] == ["next", "begin"]
     why = f"{first} is not accepted but in accept, under way"
     for words in (("why", second), ("tasks",), ("show", second)):
         assert why in project.call(*words).out
@@ -86,10 +86,24 @@ def test_a_person_says_why_it_begins_without(project: Project):
         assert told.code == code, told
         assert listed(project, second)["step"] == "waiting", told
         assert phases(project, second) == ["planning"]
+    for reason in ((), ("--reason", " ")):
+        told = project.call("answer", second, "begin", *reason)
+        assert (told.code, "needs a reason" in told.err) == (4, True), told
+    same = f'tasks next {second} | tasks begin {second} --reason "why" | '
+    assert f"legal: {same}" in project.call("tasks").out
     told = project.call("tasks", "begin", second, "--reason", "they have nothing in common")
     assert told.code == 3, told
     assert listed(project, second)["phase"] == "accept"
     reason = "without the others: they have nothing in common"
+    (legal,) = (line for line in project.call("tasks").out.splitlines() if f"tasks accept {second}" in line)
+    ways = legal.strip().removeprefix("legal: ").split(" | ")
+    assert sorted(ways) == sorted(set(ways))
+    assert f"tasks redo {second} codegen" in ways
+    typed = [line for line in project.call("why", second).out.splitlines() if f"redo {second} review" in line]
+    assert len(typed) == 1
+    waived = f"planning → planning by ann: {reason}"
+    for words in (("gates", second), ("why", second), ("tasks", "show", second)):
+        assert waived in project.call(*words).out
     for words in (("show", second), ("report", second), ("tasks", "accept", second)):
         assert reason in project.call(*words).out
     (waived,) = paper(project, second, "accept/decision.json")["overrides"]
@@ -127,7 +141,7 @@ def test_at_the_prompt(project: Project):
     assert told.code == 4, told  # of the first that was refused
     assert "needs a reason" in told.err
     seen = banners(told.out)
-    assert seen[1].startswith("planning:waiting (waiting for you) · /retry /begin"), seen
+    assert seen[1].startswith("planning:waiting (waiting for you) · /next /begin"), seen
     assert seen[3].startswith("planning:ready (waiting for you) · /next→plan_review"), seen
 
 

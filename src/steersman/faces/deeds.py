@@ -33,6 +33,12 @@ class NotNowError(UserError):
     exit_code = REFUSED
 
 
+def with_reason(reason: str) -> None:
+    """Refuses to have a task begin without those that come first, where nobody says why."""
+    if not visible(reason):
+        raise NotNowError("a task that begins without the others needs a reason: say why it may")
+
+
 def plain(deck: Deck) -> Named:
     """How the command line says what the prompt says in one word."""
     return lambda word, run: command(word, run, deck.me)
@@ -119,8 +125,7 @@ class Deeds:
         gate = self.gate("others")
         if gate is None:
             raise self.not_now("it waits for no other task")
-        if not visible(reason):
-            raise NotNowError("a task that begins without the others needs a reason: say why it may")
+        with_reason(reason)
         return self._answered(gate, "begin", reason=reason)
 
     def override(self, reason: str, to: str = "") -> int:
@@ -354,9 +359,12 @@ def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:
 
 
 def _stands(deck: Deck, head: Head) -> Standing:
+    from steersman.runtime.projections import overrides
+
     try:
         found = standing(deck, head.run)
-        return replace(found, overrides=_waived(deck, head.run), files=tuple(touched(deck, head.run)))
+        waived = len(overrides(deck.sight.world, head.run))
+        return replace(found, overrides=waived, files=tuple(touched(deck, head.run)))
     except SteersmanError as error:
         return Standing(
             run=head.run,
@@ -369,13 +377,3 @@ def _stands(deck: Deck, head: Head) -> Standing:
             waits=one_line(str(error)),
             next=(),
         )
-
-
-def _waived(deck: Deck, run: str) -> int:
-    """How many guards people have waived, as the tape has it."""
-    from steersman.kernel.tape import read
-    from steersman.views.status import UNAWAITED, override_of
-
-    rows = deck.sight.world.journal.rows(run)
-    signs = (b'"override"', UNAWAITED.encode())
-    return sum(1 for _, body, _ in rows if any(sign in body for sign in signs) and override_of(read(body)))

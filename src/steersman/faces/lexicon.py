@@ -101,4 +101,5 @@ def slash(word: str) -> str:
 
 def short(way: Way) -> str:
     """A way in the prompt; of `next`, where it leads."""
-    return f"/next→{way.what.rpartition(' ')[2]}" if way.word == "next" else slash(way.word)
+    to = way.what.rpartition(": to ")[2]
+    return f"/next→{to}" if way.word == "next" and to != way.what else slash(way.word)

@@ -12,7 +12,8 @@ from steersman.contracts.task.words import COPIES, PATCH, STATE, TRANSCRIPT
 from steersman.errors import UserError
 from steersman.faces.deck import Deck
 from steersman.kernel.snapshot import fields
-from steersman.runtime.projections import Picture, made, picture
+from steersman.runtime.projections import Picture, made, overrides, picture
+from steersman.views.status import waiver
 
 if TYPE_CHECKING:
     from steersman.judges.task.inspection import Damage
@@ -94,12 +95,16 @@ def _next(deck: Deck, run: str, wrong: "Damage", again: str) -> str:
 def tell_papers(deck: Deck, run: str) -> None:
     """The list."""
     there = papers(deck, run)
-    deck.tell({"run": run, "folder": deck.sight.world.artifacts.folder(run), "documents": there})
-    deck.say(f"documents in {deck.sight.world.artifacts.folder(run)}:")
+    waived = overrides(deck.sight.world, run)
+    folder = deck.sight.world.artifacts.folder(run)
+    deck.tell({"run": run, "folder": folder, "documents": there, "overrides": waived})
+    deck.say(f"documents in {folder}:")
     for p in there:
         deck.say(f"  {p.digest[:12]:12}  {p.name}  {p.disk}", fg=None if p.disk == RIGHT else "red")
     if not there:
         deck.say("  none yet")
+    for o in waived:
+        deck.say(f"overridden: {waiver(o)}", fg="yellow")
     for told in touched(deck, run):
         deck.say(told, fg="red")
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +20,7 @@ from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.runtime.live import Live, load
 from steersman.runtime.world import World
 from steersman.views.report import report
-from steersman.views.status import Status, Text, status_of
+from steersman.views.status import UNAWAITED, Override, Status, Text, override_of, status_of
 from steersman.views.status import not_isolated as said
 
 if TYPE_CHECKING:
@@ -66,6 +67,17 @@ def not_isolated(world: World, run: str) -> str:
     told = NOT_ISOLATED.encode()
     found = [said(read(body)) for _, body, _ in world.journal.rows(run) if told in body]
     return next(filter(None, reversed(found)), "")
+
+
+def overrides(world: World, run: str) -> list[Override]:
+    """What people have waived, as the tape has it; only the entries that may say so are read."""
+    signs = (b'"override"', UNAWAITED.encode())
+    rows = (body for _, body, _ in world.journal.rows(run) if any(sign in body for sign in signs))
+    found: list[Override | None] = []
+    for body in rows:
+        with suppress(msgspec.MsgspecError):  # that an entry cannot be read is told where its run is
+            found.append(override_of(read(body)))
+    return [one for one in found if one is not None]
 
 
 def stands_still(world: World, live: Live) -> str:

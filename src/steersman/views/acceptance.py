@@ -15,7 +15,7 @@ from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
 from steersman.views.gates import GUTTER
 from steersman.views.phase import blocking, code_verdict, plan_verdict, unanswered
-from steersman.views.status import Status, Text
+from steersman.views.status import Status, Text, waiver
 
 
 def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int | None = None) -> list[str]:
@@ -40,7 +40,7 @@ def acceptance(s: Snapshot, shown: Status, gate: Gate, text: Text, *, most: int 
         "evidence:",
         *(f"  {one_line(line)}" for line in _evidence(c, shown, text)),
         "overrides:",
-        *(f"  {one_line(f'{o.source} → {o.to} by {o.person}: {o.reason}')}" for o in shown.overrides),
+        *(f"  {waiver(o)}" for o in shown.overrides),
         *([] if shown.overrides else ["  none"]),
         "documents:",
         *(f"  {digest[:16]}  {name}" for name, digest in sorted(c["artifacts"].items())),

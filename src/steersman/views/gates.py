@@ -29,6 +29,7 @@ COMMANDS = {  # of the gates of a task
     ("others", "begin"): 'tasks begin {run} --reason "why"',
     ("questions", "answer"): "tasks answer {run}",
     ("decide", "approve"): "tasks accept {run}",
+    ("decide", "rework"): 'tasks redo {run} codegen "what to change"',
     ("decide", "review"): "tasks redo {run} review",
     ("decide", "replan"): "tasks redo {run} planning",
     ("decide", "revert"): "tasks revert {run}",
@@ -58,9 +59,10 @@ def asked(
     not_isolated: str = "",
     cause: str = "",
     more: Sequence[str] = (),
+    waived: Sequence[str] = (),
 ) -> list[str]:
-    """The gate as lines: the question, what it is about, what stands against trusting it, and how to answer; of a run that
-    cannot go on also the cause, and what `more` could be typed."""
+    """The gate as lines: the question, what it is about, what was `waived`, what stands against trusting it, and how to
+    answer; of a run that cannot go on also the cause, and what `more` could be typed."""
     lines = [f"{question(gate)}   (gate {gate.id})"]
     lines += [f"{GUTTER}{cause}"] if cause else []
     for name, ref in gate.shown.items():
@@ -69,6 +71,7 @@ def asked(
             words = printable(_within(gate, name, told.strip(), most, me))
             lines += ["", f"── {name} " + "─" * max(4, 60 - len(name))]
             lines += [f"{GUTTER}{line}".rstrip() for line in words.split("\n")]
+    lines += ["", "overrides:", *(f"{GUTTER}{told}" for told in waived)] if waived else []
     if gate.due is not None:
         lines += ["", f"without an answer by {stamp(gate.due)} UTC: {gate.default or 'it waits on'}"]
     if not_isolated:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
+from steersman.judges.text import one_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome, status
 from steersman.kernel.snapshot import Item, Snapshot, fields
@@ -216,6 +217,11 @@ def override_of(e: Entry) -> Override | None:
             e.seq, person(e.actor), e.source or "", e.to, f"without the others: {e.data['reason']}"
         )
     return None
+
+
+def waiver(o: Override) -> str:
+    """An override in one line."""
+    return one_line(f"{o.source} → {o.to} by {o.person}: {o.reason}")
 
 
 def not_isolated(e: Entry) -> str:

@@ -62,7 +62,7 @@ LAID_DOWN = {
 _CHOICES = {  # a choice of a task's gate that has a word of its own; one with none is said by `redo`
     ("next", "approve"): ("next", "go on"),
     ("next", "rework"): ("", ""),
-    ("others", "retry"): ("retry", "look at the others again"),
+    ("others", "retry"): ("next", "look at the others again"),
     ("others", "begin"): ("begin", "begin without them, with a reason"),
     ("questions", "answer"): ("answer", "answer what the plan asks"),
     ("evidence", "approve"): ("approve", "accept these results on this very tree"),
@@ -77,6 +77,7 @@ _CHOICES = {  # a choice of a task's gate that has a word of its own; one with n
     ("damaged_plan", "adopt"): ("adopt", "take the plan over as it is on disk"),
     ("again", "retry"): ("retry", "try again"),
 }
+_REDONE = {"codegen": "redo codegen", "review code": "redo review", "plan": "redo planning"}
 _EVENTS = {
     "words_given": "say",
     "task_followup_received": "followup",
@@ -111,12 +112,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 def command(word: str, run: str, me: str) -> str:
     """How the command line says what the prompt says in a word."""
-    first, _, rest = {"codegen": "redo codegen", "review code": "redo review", "plan": "redo planning"}.get(word, word).partition(" ")  # fmt: skip
+    first, _, rest = _REDONE.get(word, word).partition(" ")
     if first in ("approve", "rework", "reject", "abort", "followup", "resume"):
         return f"{me} {first} {run}"
     if first in ("raise", "stop"):
         return f"{me} answer {run} {first}"
-    more = '--override "why"' if rest == "--override" else rest
+    more = '--override "why"' if rest == "--override" else '--reason "why"' if first == "begin" else rest
     return f"{me} tasks {first} {run} {more}".rstrip()
 
 
@@ -128,16 +129,18 @@ def besides(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[str, ...]:
 
 
 def ways(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> tuple[Way, ...]:
-    """Everything that is legal now, the nearest first."""
-    found = {way.word: way for way in reversed((*_answers(m, s, gates), *_waiver(m, s), *_events(m, s)))}
-    return tuple(reversed(found.values()))
+    """Everything that is legal now, the nearest first, and each once: a phase's own word does it again as `redo` does."""
+    every = (*_answers(m, s, gates), *_waiver(m, s), *_events(m, s))
+    found = {way.word: way for way in reversed(every)}
+    own = {f"redo {phase}" for word, phase in TRIGGERS.items() if word in found and word in _REDONE}
+    return tuple(way for way in reversed(found.values()) if way.word not in own)
 
 
 def _answers(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> Iterator[Way]:
     for gate in gates:
         for choice in () if gate.answer else gate.choices:
             word, what = _CHOICES.get((gate.job, choice), (choice, f"answer: {choice}"))
-            if word == "next" and s.machine == TASK:
+            if (gate.job, word) == ("next", "next") and s.machine == TASK:
                 yield Way(word, f"{what}: to {leads_to(m, s)}")
             elif word:
                 yield Way(word, what)

@@ -24,7 +24,7 @@ REVERT = "revert_requested"
 class Reason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
-    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event | file
+    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event | override | file
     what: str
     commands: tuple[str, ...] = ()
     urgent: bool = False
@@ -58,7 +58,9 @@ def why(
     if undelivered(s):
         reasons.append(_delivery(s, me, text))
         sendable = tuple(name for name in sendable if name != REDELIVER)
-    return [*reasons, *(_event(m, s, name, me) for name in sendable)]
+    said = [typed for reason in reasons for typed in reason.commands]
+    events = (_event(m, s, name, me) for name in sendable)
+    return [*reasons, *(e for e in events if not any(f"{t} ".startswith(f"{e.commands[0]} ") for t in said))]
 
 
 def _checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:

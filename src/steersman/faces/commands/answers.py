@@ -138,6 +138,10 @@ def answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any
     refused = insider(deck, found.run, choice)
     if refused is not None:
         return refused
+    if (found.job, choice) == ("others", "begin"):
+        from steersman.faces.deeds import with_reason
+
+        with_reason(str(more.get("reason", "")))
     if (found.job, choice) == ("decide", "approve"):
         _show_accepted(deck, found)
     told = {key: value for key, value in more.items() if value}

@@ -31,9 +31,11 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
         return
     found = deck.sight.find(run) if run else None
     waiting = [g for g in deck.sight.world.journal.gates(found) if not g.answer]
-    from steersman.runtime.projections import not_isolated
+    from steersman.runtime.projections import not_isolated, overrides
+    from steersman.views.status import waiver
 
     open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
+    waived = {g.run: overrides(deck.sight.world, g.run) for g in waiting}
     deck.tell(
         [
             {
@@ -41,6 +43,7 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
                 "question": question(g),
                 "commands": commands(g, deck.me),
                 "not_isolated": open_[g.run],
+                "overrides": waived[g.run],
             }
             for g in waiting
         ]
@@ -55,7 +58,10 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
         text = _texts(deck, gate.run, alone=run is not None)
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         why, more = _stands_still(deck, gate)
-        told = asked(gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more)
+        past = [waiver(o) for o in waived[gate.run]]
+        told = asked(
+            gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more, waived=past
+        )
         for line in told:
             deck.say(line)
         deck.say()

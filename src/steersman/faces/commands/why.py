@@ -20,7 +20,8 @@ def why(deck: Deck, *, run: str) -> None:
 def tell_why(deck: Deck, found: str) -> None:
     """Why a run stands where it stands."""
     from steersman.faces.papers import touched
-    from steersman.runtime.projections import reading, stands_still
+    from steersman.runtime.projections import overrides, reading, stands_still
+    from steersman.views.status import waiver
     from steersman.views.why import Reason, lines
     from steersman.views.why import why as reasons_of
 
@@ -37,6 +38,7 @@ def tell_why(deck: Deck, found: str) -> None:
         text=reading(live),
         cause=stands_still(world, live),
     )
+    reasons += [Reason("override", f"overridden: {waiver(o)}") for o in overrides(world, found)]
     reasons += [Reason("file", told, urgent=True) for told in touched(deck, found)]
     head = live.head()
     deck.tell({"run": found, "state": head.state, "status": head.status, "reasons": reasons})
