@@ -59,6 +59,9 @@ IN_PLACE = {
     "query of words": ("https://h/p?token=", "letmein", "&a=b"),
     "connection": ("Server=h;Pwd=", "letmein", ";"),
     "option": ("curl --token=", "letmein", " x"),
+    "a birthday": ('"password": "', "31.12.1990", '"'),
+    "numbers that are no version": ('"password": "', "0123.45.6", '"'),
+    "a version that nothing quotes": ("PASSWORD=", "1.2.3", "\n"),
     "option and word": ("mysql --password ", "letmein", " x"),
     "argv": ('["mysql", "--password", "', "letmein", '"]'),
     "user": ("curl -u me:", "letmein", " https://h"),
@@ -130,6 +133,7 @@ HARMLESS = [
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ me@host",
     "cookie: a banner",
     "machine learning: login is off, password unknown",
+    '{"cmd_rotate_secret":"1.0.0","no_password":"12.0.345"}',
 ]
 REAL = {
     "a diff": """diff --git a/app/client.py b/app/client.py

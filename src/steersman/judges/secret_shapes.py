@@ -178,6 +178,11 @@ _STANDS_FOR = later(  # a value that only says where the secret is, or that ther
 )
 _PATH = later(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # an attribute of something: code
 _SIGN = later(r"[-+/!%@#^*~?$:]")
+# Three numbers as content is versioned by; a day is none: people take those for passwords.
+_NUMBER = r"(?:0|[1-9][0-9]{0,5})"
+_VERSION = later(
+    rf"(?!(?:[12]?[0-9]|3[01])\.(?:[1-9]|1[0-2])\.(?:19|20)[0-9]{{2}}$){_NUMBER}(?:\.{_NUMBER}){{2}}"
+)
 
 
 def _a_value(name: str, match: re.Match[str]) -> bool:
@@ -185,6 +190,11 @@ def _a_value(name: str, match: re.Match[str]) -> bool:
         name.lower().endswith("_auth") and name != "_auth"
     )  # an npm setting; a longer name may mean anything
     return not other and _STANDS_FOR.fullmatch(match["s"]) is None
+
+
+def _a_quoted_value(name: str, match: re.Match[str]) -> bool:
+    """Of `"name": "value"`: a map from names to versions has names of any kind, such as `rotate_secret`."""
+    return _a_value(name, match) and _VERSION.fullmatch(match["s"]) is None
 
 
 def _an_assigned_value(name: str, match: re.Match[str]) -> bool:
@@ -270,7 +280,7 @@ KEYS: tuple[Shape, ...] = tuple(_key(kind, word, rest) for kind, words, rest in 
 _KEY_OF = {shape.words[0]: shape for shape in KEYS}
 WORDS = tuple(dict.fromkeys((*_KEY_OF, *(word for shape in SHAPES for word in shape.words))))
 _VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
-    (_QUOTED, _a_value),
+    (_QUOTED, _a_quoted_value),
     (_ASSIGNED, _an_assigned_value),
     (_SPACED, _a_spaced_value),
     (_SAID, _a_said_value),

@@ -76,6 +76,10 @@ class Plans:
         (self.project.place / "answers.json").write_text(json.dumps(pack))
         return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
+    def defaults(self, run: str) -> "Planned":
+        """Lets every question that waits take its default."""
+        return Planned(self, self.project.call("plan", "answer", run, "--defaults", "--json"))
+
     def answers(self, run: str, **by_default: tuple[str, str]) -> "Planned":
         """Says to each question what is given for its default; a template leaves those empty that would stop the run."""
         pack = self.project.call("plan", "answer", run, "--template", "--json").json()

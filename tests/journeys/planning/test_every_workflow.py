@@ -1,0 +1,19 @@
+"""Every workflow that comes with the program can be planned to its end (001 §3, §6)."""
+
+import pytest
+from planroom import Plans
+
+from steersman.adapters.registry_files import written_by_hand
+
+WORKFLOWS = [workflow.id for workflow in written_by_hand().registry.all_usable("workflow")]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_a_built_in_workflow_is_planned(chandlery, workflow):
+    """A draft of each built-in workflow ends with a plan once its questions have their defaults."""
+    plans = Plans(chandlery)
+    told = plans.plan(plans.write(plans.intent("--workflow", workflow, mode="semi_auto")))
+    for _ in range(3):
+        if told.state == "AWAITING_ANSWERS":
+            told = plans.defaults(told.run)
+    assert (told.code, told.state) == (0, "DONE"), told.told
