@@ -82,6 +82,7 @@ class CommandSpec(_Content, frozen=True, kw_only=True):
     effects: Annotated[tuple[Effect, ...], Meta(min_length=1, max_length=6)]
     risk_level: Risk
     destructive: bool = False
+    records: bool = False  # it keeps or shows a change that something else makes, and makes none
     phases: Annotated[tuple[Phase, ...], Meta(min_length=1, max_length=9)]
     argv: Annotated[
         tuple[Line, ...], Meta(max_length=40)

@@ -51,8 +51,9 @@ class Inputs(NamedTuple):
         return effects_of(planned, self.command(planned.command_id))
 
     def changes(self, planned: PlannedCommand) -> bool:
-        """Whether a planned command leaves anything otherwise than it was."""
-        return not CHANGING.isdisjoint(self.effects(planned))
+        """Whether a planned command leaves anything otherwise than it was, by itself."""
+        spec = self.command(planned.command_id)
+        return not (spec and spec.records) and not CHANGING.isdisjoint(self.effects(planned))
 
     def shelf(self) -> Shelf:
         """Everything that the intent can cite."""

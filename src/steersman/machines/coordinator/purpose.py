@@ -1,6 +1,7 @@
 """What a phase is there for, and whether anything of that is left in it.
 
-**Invariant:** a phase that is there to change something is not served by commands that only look.
+**Invariant:** a phase that is there to change something is not served by commands that only look, nor by those that
+only record what others changed.
 """
 
 from collections.abc import Container, Iterator
@@ -29,5 +30,5 @@ def makes(inputs: Inputs, place: Place) -> bool:
     listed = (inputs.command(id_) for id_ in place.phase.commands)
     return place.phase.phase in MAKING and (
         any(map(inputs.changes, place.commands))
-        or any(spec is not None and not CHANGING.isdisjoint(spec.effects) for spec in listed)
+        or any(spec and not spec.records and not CHANGING.isdisjoint(spec.effects) for spec in listed)
     )
