@@ -278,6 +278,13 @@ SENSELESS = [
     ("scope.targets.files", ["src/.GIT/config"], "scope.targets.files[0]"),
     ("scope.targets.files", [".steersman/registry/rules/x.yaml"], "scope.targets.files[0]"),
     ("scope.targets.files", ["./steersman.toml"], "scope.targets.files[0]"),
+    ("scope.targets.files", ["src//app.py"], "scope.targets.files[0]"),
+    ("scope.targets.files", ["src/app.py", "././src"], "scope.targets.files[1]"),
+    ("scope.targets.files", ["src/./app"], "scope.targets.files[0]"),
+    ("scope.targets.modules", [".."], "scope.targets.modules[0]"),
+    ("scope.targets.modules", ["app.prices", "/etc"], "scope.targets.modules[1]"),
+    ("scope.targets.modules", ["..."], "scope.targets.modules[0]"),
+    ("scope.repo_root", "./", "scope.repo_root"),
     (
         "constraints.lock_scope",
         {"mode": "files", "paths": ["src", ".git/"]},

@@ -78,6 +78,7 @@ def test_answers_with_suggested_words_are_taken():
         (".", ".steersman/registry/rules/x.yaml", "steersman's"),
         (".", "steersman.toml", "steersman's"),
         (".", "../x", "leaves the repository"),
+        (".", "src//chandler", "another way to write src/chandler"),
         ("src", "docs/a.md", "lies outside of src"),
         ("src", ".", "lies outside of src"),
     ],
@@ -102,9 +103,7 @@ def test_an_answer_stays_within_the_lock():
 def test_an_answer_names_what_lies_in_the_root():
     """The same answer inside the root is taken, and the question says where that is."""
     pack = packed(inputs(replace(OPEN, scope=replace(OPEN.scope, repo_root="src"))))
-    assert (
-        problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\n./src/b/\nsrc/**")) == ()
-    )
+    assert problems(pack, said((pack.questions[0], "text"), pack=pack, text="src/a.py\nsrc/b/\nsrc/**")) == ()
     assert {s.meaning for s in pack.questions[0].suggested_answers} >= {"Anything in src."}
 
 

@@ -18,7 +18,17 @@ from specimens import (
 )
 
 from steersman.contracts.planning.intent import LockScope, Targets
-from steersman.judges.planning.paths import common, covers, in_module, leaves, region, why_kept, why_outside
+from steersman.judges.planning.paths import (
+    common,
+    covers,
+    in_module,
+    leaves,
+    normal,
+    region,
+    why_kept,
+    why_outside,
+    why_pattern,
+)
 from steersman.machines.coordinator.attest import ENVELOPE
 from steersman.machines.coordinator.bounds import Bounds, bounds, outside
 from steersman.machines.coordinator.freeze import MANIFEST
@@ -235,3 +245,17 @@ def test_the_top_of_a_project_covers_all_and_no_module_covers_nothing():
     assert covers("./", "a")
     assert covers("./src", "src/a")
     assert not in_module(" . ", "a.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("././src", "src"), ("src//chandler", "src/chandler"), ("src/./chandler", "src/chandler"), ("src/.", "src/"),
+        ("src//", "src/"), (" src", "src"), ("src\\a.py", "src/a.py"), ("./", "."), ("./a.py", "a.py"),
+    ],
+)  # fmt: skip
+def test_a_name_is_written_in_one_way(name, written):
+    """Another way to write a name would pass by every rule about it; the one way is told, and stands."""
+    assert normal(name) == written
+    assert why_pattern(name) == f"is another way to write {written}: write it so"
+    assert why_pattern(written) == ""

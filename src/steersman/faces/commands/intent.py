@@ -62,7 +62,8 @@ def new(
     from steersman.faces.intents import absent, drafted, lines_of, to_look_at
 
     deck.quiet = True
-    draft = drafted(deck, goal, mode=mode, workflow=workflow, files=files, areas=areas)
+    named = tuple(file.removeprefix("./") or file for file in files)  # as a shell may complete them
+    draft = drafted(deck, goal, mode=mode, workflow=workflow, files=named, areas=areas)
     if role:
         from steersman.faces.intents import proposed
 

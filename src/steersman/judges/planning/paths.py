@@ -1,7 +1,7 @@
 """Names of files in a plan: relative, inside the project, nobody else's, and what one of them covers.
 
-**Invariant:** names only; no file is ever looked at. Whoever takes a name of a file asks here: an intent, an answer, a
-plan's bounds.
+**Invariant:** names only; no file is ever looked at; there is one way to write a name. Whoever takes a name of a file
+asks here: an intent, an answer, a plan's bounds.
 """
 
 import re
@@ -50,12 +50,27 @@ def why_outside(name: str, within: Iterable[str] = ANYWHERE) -> str:
 
 
 def why_pattern(name: str) -> str:
-    """Why a name says something else than it seems to: no `*` stands for anything but a whole directory at its end."""
-    return (
-        "has a `*` that stands for no file: name files, or a directory with a slash at its end"
-        if "*" in plain(name)
-        else ""
-    )
+    """Why a name says something else than it seems to: it is written otherwise than everybody else writes it, or has a
+    `*`, which stands for nothing but a whole directory at the end."""
+    if "*" in plain(name):
+        return "has a `*` that stands for no file: name files, or a directory with a slash at its end"
+    written = normal(name)
+    return f"is another way to write {written}: write it so" if name != written else ""
+
+
+def normal(name: str) -> str:
+    """The one way to write a name: slashes between its parts, none of them empty or a dot; `.` is the whole project."""
+    *above, last = _SEPARATORS.split(name.strip())
+    parts = [part for part in above if part not in ("", ".")]
+    return "/".join((*parts, "" if last == "." else last)) or "."
+
+
+def why_no_module(name: str) -> str:
+    """Why a name is no module's, dotted or slashed; empty where it may be one."""
+    parts = _SEPARATORS.split(name.strip())
+    if ".." in parts or not parts[0] or parts[0].startswith("~"):
+        return "leaves the repository"
+    return "" if any(part.strip(". ") for part in parts) else "names no module"
 
 
 def region(within: Iterable[str]) -> str:

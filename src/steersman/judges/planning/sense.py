@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Workflow
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.words import RISKS, SCHEMES
-from steersman.judges.planning.paths import common, region, why_outside, why_pattern
+from steersman.judges.planning.paths import common, region, why_no_module, why_outside, why_pattern
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
@@ -53,6 +53,7 @@ def sense_problems(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tup
         *_no_room(raw, registry),
         *_open_lock(raw),
         *_outside(raw),
+        *_no_modules(raw),
     )
     return tuple(problem(*one, lines) for one in told)[:MOST]
 
@@ -214,6 +215,12 @@ def _outside(raw: Any) -> Iterator[Told]:
             [one for one in places if one[0] not in unfit] for places in (targets, locked if files else ())
         )
         yield from _beyond(root, *fit)
+
+
+def _no_modules(raw: Any) -> Iterator[Told]:
+    for path, module in texts(raw, "scope", "targets", "modules"):
+        if why := why_no_module(module):
+            yield path, why, "name a module of the repository, such as app.prices"
 
 
 def _beyond(root: str, targets: list[tuple[Path, str]], locked: list[tuple[Path, str]]) -> Iterator[Told]:
