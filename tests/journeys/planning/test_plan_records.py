@@ -123,6 +123,7 @@ def test_a_canceled_plan_says_so_everywhere(plans):
     plans.rule("rule_story_soft", "deny", "warn")
     waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
     plans.answered(waits.run, "include")
+    assert waits.tape()["failure_info"] is None  # nothing has failed while it waits
     assert plans.project.call("abort", waits.run, "--reason", "wrong goal").code == 0
     said = plans.project.call("plan", "explain", waits.run)
     assert (said.code, said.out.strip()) == (
@@ -133,7 +134,7 @@ def test_a_canceled_plan_says_so_everywhere(plans):
     assert late.code == 4
     assert f"run {waits.run} was canceled by ann" in late.err
     tape = waits.tape()
-    assert tape["final_state"] == "canceled"
+    assert (tape["final_state"], tape["failure_info"]) == ("canceled", None)
     assert tape["completed_at"] >= tape["states"][-1]["timestamp"]
     last = audit(plans, waits.run)[-1]
     assert (last["event_type"], last["operator"], last["critical"]) == ("run_failed", "person:ann", False)

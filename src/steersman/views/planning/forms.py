@@ -21,7 +21,7 @@ from steersman.contracts.planning.questions import QuestionPack
 from steersman.contracts.planning.review import FailurePack
 from steersman.kernel.machine import Machine
 from steersman.kernel.tape import Entry
-from steersman.views.planning.guards import evaluated
+from steersman.views.planning.guards import FAILED, evaluated
 
 Text = Callable[[str], str]
 PASSED = "validation_passed"
@@ -89,7 +89,7 @@ def run_tape(m: Machine, entries: Sequence[Entry], context: dict[str, Any], text
         decisions=decisions,
         rule_evaluations=tuple(_evaluations(found)),
         model_routing_decisions=tuple(msgspec.to_builtins(a) for a in found.routing),
-        failure_info=_failure(found.failure),
+        failure_info=_failure(found.failure) if _failed(end) else None,
         metadata={
             "states": len(steps),
             "guards": sum(len(e.guards) for e in steps),
@@ -102,6 +102,11 @@ def run_tape(m: Machine, entries: Sequence[Entry], context: dict[str, Any], text
 def _end(m: Machine, entries: Sequence[Entry]) -> Entry | None:
     """What has ended the run: its last step, or a person who has canceled it where it was."""
     return next((e for e in reversed(entries) if e.ended or (e.kind in STEPS and e.to in m.settled)), None)
+
+
+def _failed(end: Entry | None) -> bool:
+    """Whether a guard ended the run: what would be told of silence is kept while questions wait, and is no fact yet."""
+    return end is not None and not end.ended and end.kind == "transition" and end.to in FAILED
 
 
 def _states(m: Machine, steps: Iterable[Entry]) -> Iterator[StateRecord]:
