@@ -20,7 +20,7 @@ from specimens import (
 
 from steersman.contracts.planning.intent import Interaction, Targets
 from steersman.contracts.planning.policy import QuestionRules
-from steersman.contracts.planning.questions import Default, QuestionPack
+from steersman.contracts.planning.questions import Default, QuestionPack, Settled
 from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator.answers import defaults
 from steersman.machines.coordinator.choices import default_word
@@ -168,6 +168,12 @@ def test_what_a_rule_denies_is_put_back_only_where_another_scope_could():
     ]
     assert words(inputs(with_targets(), ruled=denied), "excluded_command") == [["leave_out", "stop"]]
     assert words(inputs(known=by_files, ruled=denied), "excluded_command") == [["leave_out", "stop"]]
+    by_size = registry(
+        replace(rule("rule_no_writes"), when="command.files > 0")
+    )  # what it changes, not what is named
+    assert words(inputs(with_targets(), known=by_size, ruled=denied), "excluded_command") == [
+        ["leave_out", "stop"]
+    ]
     silent = (decision("read_code", "deny", "warn", rules=()),)
     assert words(inputs(with_targets(), known=by_files, ruled=silent), "excluded_command") == [
         ["leave_out", "stop"]
@@ -337,6 +343,20 @@ def test_the_budget_is_that_of_all_rounds():
     spent = asked(MANY, budget=3, consumed=5)
     assert spent.pack is None
     assert len(spent.over) == 2
+
+
+def test_a_question_that_comes_up_again_costs_nothing_again():
+    """001 §6: after a conflict the same question goes out once more, also where the budget is used up; a new one does not."""
+    first = asked(MANY, budget=4)
+    ids = tuple(sorted(q.question_id for q in first.pack.questions))
+    none = Settled(plan_id=MANY.plan_id, rounds=1, asked=ids, answers=())
+    again = asked(MANY, budget=4, consumed=4, settled=none)
+    assert again.pack.questions == first.pack.questions
+    assert (again.consumed, again.over, again.pack.policy_constraints.budget_remaining) == (4, (), 0)
+    blockers = [q for q in first.pack.questions if q.type == "blocker"]
+    partly = Settled(plan_id=MANY.plan_id, rounds=1, asked=(blockers[1].question_id,), answers=())
+    chosen = asked(MANY, budget=4, consumed=4, settled=partly)
+    assert (chosen.pack.questions, chosen.over) == ((blockers[1],), (blockers[0],))
 
 
 def test_what_is_settled_is_not_asked_again():

@@ -13,7 +13,7 @@ from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
 from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
-from steersman.judges.planning.cel import words
+from steersman.judges.planning.cel import fields
 from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.paths import ANYWHERE, region, whole
 from steersman.judges.text import clip
@@ -26,7 +26,7 @@ from steersman.machines.coordinator.purpose import bare, lacking, makes
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
 _GRAVE = ("error", "block")
 
-SCOPED = frozenset({"files", "folders"})  # the words by which a rule goes by the scope
+SCOPED = frozenset({"intent.files", "intent.folders"})  # the fields by which a rule goes by the scope
 PUT_BACK = Suggestion(
     answer=word.INCLUDE,
     meaning="Put it back: the rules are asked again with the scope that you name beside it, and have to allow it.",
@@ -258,7 +258,7 @@ def _by_scope(inputs: Inputs, decision: RuleDecision) -> bool:
     """Whether every rule that denies a command goes by the files in scope, so that another scope could change it."""
     deny = [r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision == "deny"]
     rules = [inputs.registry.get("rule", id_) for id_ in deny]
-    return bool(rules) and all(isinstance(r, Rule) and not SCOPED.isdisjoint(words(r.when)) for r in rules)
+    return bool(rules) and all(isinstance(r, Rule) and not SCOPED.isdisjoint(fields(r.when)) for r in rules)
 
 
 def _ambiguous_scope(inputs: Inputs, found: tuple[Place, ...], phases: tuple[str, ...]) -> Iterator[_Draft]:

@@ -88,20 +88,30 @@ def choose(
     still = _unsettled(questions, settled)
     may = askable(still, effective, policy)
     left = max(0, effective.budget - consumed)
-    asked, rest = may[: min(left, MOST)], may[min(left, MOST) :]
-    over = tuple(q for q in rest if q.type == "blocker")
-    going = {q.question_id for q in (*asked, *over)}
+    known = frozenset(settled.asked) if settled else frozenset[str]()
+    asked = _covered(may, left, known)
+    spent = sum(q.question_id not in known for q in asked)
+    going = {q.question_id for q in asked}
+    over = tuple(q for q in may if q.question_id not in going and q.type == "blocker")
+    going.update(q.question_id for q in over)
     defaulted = tuple(q for q in still if q.question_id not in going)
     flaws = flawed(asked, effective, policy)
     used = PolicyConstraintsUsed(
         execution_mode=effective.mode,
         question_budget=effective.budget,
         question_policy=effective.asking,
-        budget_consumed=consumed + len(asked),
-        budget_remaining=left - len(asked),
+        budget_consumed=consumed + spent,
+        budget_remaining=left - spent,
     )
     pack = _pack(asked, defaulted, used, round_, plan_id, intent) if asked else None
-    return Chosen(pack, defaulted, over, *flaws, consumed=consumed + len(asked))
+    return Chosen(pack, defaulted, over, *flaws, consumed=consumed + spent)
+
+
+def _covered(may: tuple[AskedQuestion, ...], left: int, known: frozenset[str]) -> tuple[AskedQuestion, ...]:
+    """What of some questions the budget covers, in their order: one that was asked before costs nothing again."""
+    new = [q.question_id for q in may if q.question_id not in known]
+    paid = known.union(new[:left])
+    return tuple(q for q in may if q.question_id in paid)[:MOST]
 
 
 def _unsettled(questions: tuple[AskedQuestion, ...], settled: Settled | None) -> tuple[AskedQuestion, ...]:
