@@ -57,6 +57,13 @@ def ruled(**more):
     return tuple(decision(id_, "deny", "block", **more) for id_ in ("edit_files",))
 
 
+def by_facts():
+    """A verdict that a rule could not give."""
+    (made,) = ruled(undecidable=True)
+    unsaid = replace(decision("x", "warn").rules[0], outcome="undecidable", reason="cannot be decided")
+    return (replace(made, rules=(unsaid,)),)
+
+
 CASES = {
     "execution_payload": precheck_failure(ME, replace(FINE, execution_payload=WRONG)),
     "schema_invalid": precheck_failure(ME, replace(FINE, schema_valid=False, schema_problems=WRONG)),
@@ -79,6 +86,10 @@ CASES = {
     "routing_violation": rules_failure(ME, (), tuple(replace(a, violation=True) for a in routing(GOOD))),
     "rule_conflict": rules_failure(ME, ruled(conflict="deny and allow")),
     "rule_denied": rules_failure(ME, ruled(hard=True, required_changes=("Ask the release manager.",))),
+    "manifest_unread": rules_failure(
+        ME, by_facts(), registry=registry(replace(rule("rule_no_writes"), evidence_required=("known:test_command",))),
+        unread=("pyproject.toml, line 1: it is no TOML",),
+    ),
     "rule_undecidable": rules_failure(ME, ruled(undecidable=True)),
     "deny_unexplained": rules_failure(ME, ruled(reason=" ")),
     "operation_forbidden": rules_failure(ME, (), forbidden=WRONG),
@@ -217,6 +228,23 @@ def test_a_rule_that_cannot_say_is_named_with_its_place(known, where, condition)
         told.message == f"rule_no_writes on {made.command_id} cannot be decided: divide by zero.{condition}"
     )
     assert "evidence_refs" not in {r.change for r in pack.recovery_suggestions}
+
+
+def test_a_manifest_that_cannot_be_read_is_named_before_the_rule():
+    """001 §3, §4: what a rule has to know is in a file that is broken: the file and its line come first, then the rule."""
+    known = registry(replace(rule("rule_no_writes"), evidence_required=("known:test_command",)))
+    said = ("pyproject.toml, line 3: it is no TOML", "go.mod: it names no module", "cut")
+    pack = rules_failure(ME, by_facts(), registry=known, unread=said)
+    assert pack.cause == "manifest_unread"
+    places = [(p.field, p.line) for p in pack.problems]
+    assert places == [("pyproject.toml", 3), ("go.mod", 0), ("facts", 0), ("rule rule_no_writes: when", 0)]
+    changes = [r.change for r in pack.recovery_suggestions]
+    assert changes[:2] == ["facts", "pyproject.toml"]
+    assert changes.index("go.mod") < changes.index("rule.when")
+    assert "pyproject.toml, line 3" in pack.recovery_suggestions[1].how
+    other = registry(replace(rule("rule_no_writes"), evidence_required=("intent",)))
+    for elsewhere in (other, Registry(())):
+        assert rules_failure(ME, by_facts(), registry=elsewhere, unread=said).cause == "rule_undecidable"
 
 
 def test_questions_that_nobody_answered_are_named():

@@ -14,6 +14,7 @@ from steersman.contracts.planning.decisions import PrecheckReport, Problem, Rout
 from steersman.contracts.planning.questions import Answer, AskedQuestion, Conflict
 from steersman.contracts.planning.review import Budget, FailurePack, Recovery
 from steersman.contracts.planning.words import Assessed
+from steersman.judges.planning.basis import speaks_of_facts
 from steersman.judges.planning.precheck import unfit, unsealed
 from steersman.judges.planning.registry import Registry
 from steersman.judges.text import clip
@@ -88,8 +89,10 @@ def rules_failure(
     forbidden: Iterable[Problem] = (),
     commands: Iterable[str] = (),
     registry: Registry = NOTHING_KNOWN,
+    unread: Iterable[str] = (),
 ) -> FailurePack:
-    """Rules or the policy say no, or cannot say; `commands` are all that should have a decision, `registry` has the rules."""
+    """Rules or the policy say no, or cannot say; `commands` are all that should have a decision, `registry` has the rules,
+    `unread` are the manifests that the scan could not read."""
     told = tuple(decisions)
     undecided = sorted(set(commands) - {d.command_id for d in told})
     found: Found = {
@@ -98,6 +101,7 @@ def rules_failure(
         ],
         "rule_conflict": [_ruled(d, d.conflict) for d in told if d.conflict],
         "rule_denied": [_ruled(d, d.reason) for d in told if d.hard],
+        "manifest_unread": map(_unread, unread) if _by_facts(told, registry) else (),
         "rule_undecidable": [p for d in told if d.undecidable for p in _undecided(d, registry)],
         "deny_unexplained": [
             _ruled(d, "it is denied without a reason")
@@ -205,10 +209,9 @@ def _pack(
     told = {cause: listed for cause, problems in found.items() if (listed := tuple(problems))}
     rows = [CAUSES[cause] for cause in told] or [CAUSES[otherwise]]
     problems = tuple(dict.fromkeys(problem for listed in told.values() for problem in listed))
-    mends = (
-        *(Recovery(change=row.change, how=row.how) for row in rows),
-        *(Recovery(change=p.field or "intent", how=p.fix) for p in problems if p.fix),
-    )
+    first = _fixes(next(iter(told.values()), ()))  # what named the failure is mended first
+    general = [Recovery(change=row.change, how=row.how) for row in rows]
+    mends = (general[0], *first, *general[1:], *_fixes(problems))
     return FailurePack(
         plan_id=about.plan_id,
         intent_id=about.intent_id,
@@ -222,6 +225,10 @@ def _pack(
         retriable=rows[0].type != "red_line_violation",
         risk=about.risk,
     )
+
+
+def _fixes(problems: Iterable[Problem]) -> Iterator[Recovery]:
+    return (Recovery(change=p.field or "intent", how=p.fix) for p in problems if p.fix)
 
 
 def _executing(report: PrecheckReport) -> Iterator[Problem]:
@@ -271,6 +278,25 @@ def _undecided(decision: RuleDecision, registry: Registry) -> Iterator[Problem]:
             ),
             line=item.lines.get(("when",), 0) if item is not None else 0,
         )
+
+
+def _by_facts(decisions: Iterable[RuleDecision], registry: Registry) -> bool:
+    """Whether a rule could not say that goes by what the scan finds."""
+    unsaid = (r.rule_id for d in decisions for r in d.rules if r.outcome == "undecidable")
+    rules = (registry.get("rule", id_) for id_ in unsaid)
+    return any(isinstance(rule, Rule) and any(map(speaks_of_facts, rule.evidence_required)) for rule in rules)
+
+
+def _unread(said: str) -> Problem:
+    """A manifest that cannot be read, as the scan tells it: the file, its line where that is known, and why."""
+    place, _, why = said.rpartition(": ")
+    file, _, line = place.partition(", line ")
+    return Problem(
+        field=clip(file or "facts", 400),
+        message=f"{why}; what it would tell of the project is unknown",
+        fix=f"Mend {clip(place or 'it', 400)}: {why}.",
+        line=int(line) if line.isdecimal() else 0,
+    )
 
 
 def _faulty(faults: Faults) -> Found:

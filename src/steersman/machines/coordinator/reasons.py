@@ -48,6 +48,7 @@ CAUSES: dict[str, Cause] = {
     "routing_violation":   Cause(_RED,    "The policy leaves no model for an agent", "policy.models", "Allow a model or a placement that the agent has, or select another agent."),
     "rule_conflict":       Cause(_RED,    "Two rules contradict each other and no order says which holds", "registry", "Mend one of the rules."),
     "rule_denied":         Cause(_RED,    "A rule forbids a planned command", "planned_commands", "Take the command out, or meet what the rule asks for; a person has to look first."),
+    "manifest_unread":     Cause(_BOUND,  "A manifest cannot be read, so that what it would tell is unknown", "facts", "Mend the file that is named, then plan again; `steersman facts` shows what is read."),
     "rule_undecidable":    Cause(_BOUND,  "A rule cannot be decided", "rule.when", "Mend the condition of the rule that is named, or provide what it has to know."),
     "deny_unexplained":    Cause(_BOUND,  "A rule denies without a reason", "registry", "Write then.reason of the rule."),
     "operation_forbidden": Cause(_POLICY, "The policy forbids a planned command", "planned_commands", "Take it out, or change policy.constraints."),

@@ -115,7 +115,9 @@ def context(t: Table) -> facts.ContextFacts:
         policy=policy is not None,
     )
     if found is not None and not found.facts:
-        no_facts = "the scan has found nothing it knows: see `steersman facts`"
+        no_facts = "; ".join(
+            ("the scan has found nothing it knows: see `steersman facts`", *found.bounds.unread)
+        )
     if memory is None or found is None or policy is None or no_facts or seen.memories < seen.threshold:
         pack = failure.context_failure(
             t.stated(t.intent.id, t.registry),
@@ -173,7 +175,9 @@ def adjudicate(t: Table) -> facts.RulesFacts:
         found,
         failure_ref=t.why(
             any(wrong) or found.decided != found.commands,
-            lambda: failure.rules_failure(about, decisions, routing, never, commands, t.registry),
+            lambda: failure.rules_failure(
+                about, decisions, routing, never, commands, t.registry, t.bundle.facts.bounds.unread
+            ),
         ),
     )
 
