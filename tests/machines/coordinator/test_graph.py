@@ -246,6 +246,116 @@ def test_where_everything_hangs_on_a_condition_the_last_phase_has_the_reviews():
     assert gates_of(yard(only, reviews=("architecture",), plans=())) == [("operations", "architecture")]
 
 
+MAYBE = "it went wrong"
+TWO = (phase("validation", commands=("ship",)), phase("review", "reviewer"), phase("release", commands=("tag",), after=("review",)))  # fmt: skip
+LINE = (phase("validation", commands=("ship",), condition=MAYBE), phase("review", "reviewer"), phase("release", commands=("tag",)))  # fmt: skip
+UNSURE = (
+    phase("validation"),
+    phase("review", "reviewer", condition=MAYBE),
+    phase("release", commands=("ship",)),
+)
+BESIDE = (phase("review", "reviewer"), phase("analysis"), phase("release", commands=("tag",), after=("review", "analysis")))  # fmt: skip
+SHORT = (
+    phase("analysis", fallback="release"),
+    phase("review", "reviewer"),
+    phase("release", commands=("tag",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("phases", "where"),
+    [
+        (TWO, ["validation", "review"]),
+        (LINE, ["validation", "review"]),
+        (UNSURE, ["release"]),
+        (BESIDE, ["release"]),
+        (SHORT, ["release"]),
+    ],
+    ids=["two branches", "a condition before", "a review with a condition", "a way beside", "a fallback"],
+)
+def test_what_lasts_is_looked_at_whichever_way_leads_there(phases, where):
+    """A branch of its own has its own review, one that hangs on a condition excuses nobody else, and none is passed by."""
+    graph = yard(*phases, reviews=("release", "compliance"), plans=("ship", "tag"))
+    assert gates_of(graph) == [(name, review) for name in where for review in ("compliance", "release")]
+
+
+def test_a_review_phase_with_a_condition_is_no_place_for_reviews():
+    """Also what nothing lasting belongs to stands where somebody always comes by."""
+    graph = yard(phase("validation"), phase("review", "reviewer", condition=MAYBE), reviews=("architecture",))
+    assert gates_of(graph) == [("validation", "architecture")]
+
+
+SHAPES = ("analysis", "validation", "review", "release", "operations")
+
+
+@st.composite
+def flows(draw):
+    """Up to five phases in any order and shape, some with conditions, ways on and things that last."""
+    names = draw(st.permutations(SHAPES))[: draw(st.integers(1, 5))]
+    made = []
+    for n, name in enumerate(names):
+        doing = draw(st.sets(st.sampled_from(("ship_it", "migrate_it", "rotate_it", "edit_it"))))
+        made.append(
+            phase(
+                name,
+                commands=tuple(sorted(doing)),
+                after=tuple(sorted(draw(st.sets(st.sampled_from(names[:n])) if n else st.just(set())))),
+                condition=draw(st.sampled_from(("", "", MAYBE))),
+                fallback=draw(st.sampled_from(("", "", *names))),
+            )
+        )
+    return tuple(draw(st.permutations(made)))
+
+
+DOES = {"ship_it": ("deploy",), "migrate_it": ("write", "data"), "rotate_it": ("write", "security"), "edit_it": ("write",)}  # fmt: skip
+ABOUT = {"release": None, "cost": None, "compliance": None, "data": "data", "security": "security"}
+
+
+def unseen(graph, phases, node, review):
+    """Whether some way from a phase that nothing precedes leads to a node past every gate of a review that counts for it:
+    of a phase with a condition the gates count only in that phase."""
+    sure = {p.phase for p in phases if not p.condition} | {node.phase_ref}
+    stop = {
+        n.node_id
+        for n in by_type(graph, "review_gate")
+        if review in n.review_criteria and n.phase_ref in sure
+    }
+    after, entered = {}, set()
+    for e in graph.edges:
+        after.setdefault(e.from_node, []).append(e.to_node)
+        entered |= {e.to_node} if e.edge_type != "fallback" else set()
+    seen, waiting = set(), [n.node_id for n in by_type(graph, "phase") if n.node_id not in entered]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen | stop:
+            seen.add(name)
+            waiting += after.get(name, ())
+    return node.node_id in seen
+
+
+@settings(max_examples=250, deadline=None)
+@given(flows(), st.sets(st.sampled_from(sorted(ABOUT)), min_size=1))
+def test_no_way_leads_to_what_lasts_past_a_review_that_the_intent_asks_for(phases, reviews):
+    """On every way of every workflow, whether its conditions hold or not, each wanted review stands before what it is about
+    and nobody can take back."""
+    known = registry(
+        workflow("bug_fix", *phases), *(command(id_, *SHAPES, effects=does) for id_, does in DOES.items())
+    )
+    of = intent(
+        selected_workflows=(selected("bug_fix", *(p.phase for p in phases)),),
+        planned_commands=tuple(planned(id_) for id_ in DOES),
+        risk=replace(intent().risk, requires_review=tuple(sorted(reviews))),
+    )
+    graph = draft(inputs(of, known=known))
+    plain = replace(graph, edges=tuple(e for e in graph.edges if not e.from_node.startswith("n_question")))
+    for node in by_type(graph, "action_proposal"):
+        lasts = {"deploy", "data"} & set(node.effects) or node.phase_ref in ("release", "operations")
+        for review in reviews:
+            if node.phase_ref and lasts and ABOUT[review] in (None, *node.effects):
+                assert not unseen(plain, phases, node, review), (node.command_ref, node.phase_ref, review)
+    assert {r for _, r in gates_of(graph)} >= reviews
+
+
 def test_without_after_the_declared_order_holds():
     """Where no phase of a workflow says what it comes after, they follow each other as they are declared."""
     flow = workflow("bug_fix", phase("analysis"), phase("design"), phase("review", "reviewer"))

@@ -1,7 +1,8 @@
 """Where the reviews of phases and of the intent stand: before what cannot be taken back, else after what was made.
 
-**Invariant:** every review that a selected phase or the intent asks for stands somewhere in each of its workflows; none
-stands behind the first command that it is about and that nobody can take back.
+**Invariant:** every review that a selected phase or the intent asks for stands somewhere in each of its workflows; on
+every way from its beginning to a command that nobody can take back, the intent's reviews about it stand before it, and
+one in a phase with a condition counts for that phase alone.
 """
 
 from collections.abc import Iterator
@@ -33,17 +34,66 @@ class Stand(NamedTuple):
     before: str  # a command; none: before the phase is left
 
 
+class _Flow(NamedTuple):
+    """The phases of one workflow, by number, and what leads from one to another."""
+
+    final: tuple[tuple[PlannedCommand, ...], ...]  # of each what nobody can take back, in its order
+    begins: tuple[int, ...]  # before which nothing comes
+    then: dict[int, list[int]]  # what comes when a phase is over
+    instead: dict[int, int]  # what comes when it does not succeed, however far it has come
+    sure: frozenset[int]  # that no condition guards
+    reviews: frozenset[int]  # of these the ones that are there for reviews
+
+    def bare(self, looked: set[int] | frozenset[int]) -> set[int]:
+        """The phases that can be come to without a look that would stand in some of them and is sure to be taken."""
+        looked = looked & self.sure
+        seen: set[int] = set()
+        waiting = list(self.begins)
+        while waiting:
+            n = waiting.pop()
+            if n not in seen:
+                seen.add(n)
+                waiting += [self.instead[n]] if n in self.instead else []
+                waiting += () if n in looked else self.then.get(n, ())
+        return seen
+
+    def last(self) -> int:
+        """The phase that is there for reviews, else the last one; where it can be, one that is always come to."""
+        return max(self.reviews or self.sure or {len(self.final) - 1})
+
+
 def stands(d: Desk) -> Iterator[Stand]:
     """For each place of a desk its reviews and where they stand; one workflow at a time, so that little is kept."""
     for _, group in groupby(d.found, key=lambda place: place.workflow.id):
         places = tuple(group)
-        final = tuple(tuple(_final(d, place)) for place in places)
+        flow = _flow(d, places)
         asked: list[set[Review]] = [set(place.phase.review) for place in places]
         for review in d.inputs.intent.risk.requires_review:
-            for n in _where(d, places, review, final):
+            for n in _where(d, flow, review):
                 asked[n].add(review)
-        for reviews, lasting in zip(asked, final, strict=True):
+        for reviews, lasting in zip(asked, flow.final, strict=True):
             yield Stand(tuple(sorted(reviews)), lasting[0].command_id if lasting else "")
+
+
+def _flow(d: Desk, places: tuple[Place, ...]) -> _Flow:
+    at = {str(place.phase.phase): n for n, place in enumerate(places)}
+    then: dict[int, list[int]] = {}
+    for n, place in enumerate(places):
+        for phase in place.before:
+            then.setdefault(at[phase], []).append(n)
+    sure = frozenset(n for n, place in enumerate(places) if not place.phase.condition)
+    return _Flow(
+        tuple(tuple(_final(d, place)) for place in places),
+        tuple(n for n, place in enumerate(places) if not place.before),
+        then,
+        {
+            n: at[p.phase.fallback]
+            for n, p in enumerate(places)
+            if p.phase.fallback in at and not d.leads_back(p)
+        },
+        sure,
+        sure & frozenset({at["review"]} if "review" in at else ()),
+    )
 
 
 def _final(d: Desk, place: Place) -> Iterator[PlannedCommand]:
@@ -56,27 +106,15 @@ def _final(d: Desk, place: Place) -> Iterator[PlannedCommand]:
             yield planned
 
 
-def _where(
-    d: Desk, places: tuple[Place, ...], review: Review, final: tuple[tuple[PlannedCommand, ...], ...]
-) -> tuple[int, ...]:
+def _where(d: Desk, flow: _Flow, review: Review) -> tuple[int, ...]:
     """The phases of one workflow, by number, in which a review of the intent stands."""
-    looked: set[Phase] = {p.phase.phase for p in places if p.phase.phase == "review"}
-    found = []
-    for n, place in enumerate(places):
-        if any(_about(d, review, c) for c in final[n]) and looked.isdisjoint(place.earlier):
-            found.append(n)
-            if not place.phase.condition:
-                looked.add(place.phase.phase)
-    return tuple(found) or (_last(places),)
+    about = {n for n, commands in enumerate(flow.final) if any(_about(d, review, c) for c in commands)}
+    alone = about & flow.bare(about)
+    helped = flow.bare(about | flow.reviews)
+    found = alone if about & helped == alone else (about | flow.reviews) & helped
+    return tuple(sorted(found)) or (flow.last(),)
 
 
 def _about(d: Desk, review: Review, planned: PlannedCommand) -> bool:
     wanted = AHEAD.get(review)
     return wanted is not None and (not wanted or not wanted.isdisjoint(d.effects(planned)))
-
-
-def _last(places: tuple[Place, ...]) -> int:
-    """The phase that is there for reviews, else the last one that is always come to."""
-    reviews = [n for n, p in enumerate(places) if p.phase.phase == "review"]
-    sure = [n for n, p in enumerate(places) if not p.phase.condition]
-    return (reviews or sure or [len(places) - 1])[-1]
