@@ -73,28 +73,30 @@ def references(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tuple[R
     )
 
 
-_UNFIT = {
-    "missing": (
-        "the registry has no such {r.kind}",
-        "use an id that `steersman registry list {r.kind}` shows",
-    ),
-    "inactive": (
-        "this {r.kind} is neither active nor frozen",
-        "name another one, or set its status to active",
-    ),
-    "drifted": ("this {r.kind} is {r.version}#{short} now, and the intent was sealed with {r.pinned}", _SEAL),
-    "unpinned": ("nothing fixes the version of this {r.kind}", _SEAL),
-}
-
-
 def unfit(report: PrecheckReport, *found: str) -> tuple[Problem, ...]:
     """What the intent names and cannot be planned with, as far as it was found to be one of these."""
     return tuple(_told(r) for r in report.references if r.found in found)
 
 
 def _told(r: Reference) -> Problem:
-    message, fix = (part.format(r=r, short=r.digest[:12]) for part in _UNFIT[r.found])
+    message, fix = _why_unfit(r)
     return Problem(field=r.field, message=f"{r.id}: {message}", fix=fix, line=r.line)
+
+
+def _why_unfit(r: Reference) -> tuple[str, str]:
+    now = f"{r.version}#{r.digest[:12]}"
+    return {
+        "missing": (
+            f"the registry has no such {r.kind}",
+            f"use an id that `steersman registry list {r.kind}` shows",
+        ),
+        "inactive": (
+            f"this {r.kind} is neither active nor frozen",
+            "name another one, or set its status to active",
+        ),
+        "drifted": (f"this {r.kind} is {now} now, and the intent was sealed with {r.pinned}", _SEAL),
+        "unpinned": (f"nothing fixes the version of this {r.kind}", _SEAL),
+    }[r.found]
 
 
 def unsealed(report: PrecheckReport) -> str:

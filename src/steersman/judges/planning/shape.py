@@ -181,7 +181,7 @@ def _pattern(error: Any) -> tuple[str, str]:
 
 
 def _bound(words: str, fix: str) -> Callable[[Any], tuple[str, str]]:
-    return lambda error: (words.format(error.kind.limit), fix)
+    return lambda error: (words.replace("{}", str(error.kind.limit)), fix)
 
 
 def _otherwise(error: Any) -> tuple[str, str]:
