@@ -57,7 +57,7 @@ def drafted(
 ) -> "Draft":
     """A whole intent for a goal, from the project's own files."""
     from steersman.judges.planning.paths import why_outside, why_pattern
-    from steersman.judges.planning.sight import why_unseen
+    from steersman.judges.planning.sight import why_unnamed, why_unseen
     from steersman.judges.text import clip, one_line, visible
     from steersman.machines.coordinator import goals
     from steersman.machines.coordinator.drafting import Wish, draft
@@ -70,7 +70,7 @@ def drafted(
         )
     files = tuple(from_the_top(deck, file) for file in files)
     for file in files:
-        if why := why_outside(file) or why_pattern(file) or why_unseen(file):
+        if why := why_outside(file) or why_pattern(file) or why_unnamed(file):
             raise UserError(
                 f"--file {one_line(file)} {why}: name a file of the repository, such as src/app.py"
             )

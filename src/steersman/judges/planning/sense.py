@@ -16,11 +16,12 @@ from steersman.judges.planning.paths import common, region, why_no_module, why_o
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, every_text, text, texts
 from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.sight import why_unseen
+from steersman.judges.planning.sight import why_unnamed, why_unseen
 from steersman.judges.text import clip, printable
 
 MOST = 300
 
+_NAMING: tuple[Path, ...] = (("scope", "repo_root"), ("scope", "targets"), ("constraints", "lock_scope"))
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _NAMES: tuple[tuple[str, str], ...] = (
@@ -112,7 +113,7 @@ def _retired(raw: Any) -> Iterator[Told]:
 
 def _unseen_text(raw: Any) -> Iterator[Told]:
     for path, said in every_text(raw):
-        if why := why_unseen(said):
+        if why := why_unnamed(said) if path[:2] in _NAMING else why_unseen(said):
             yield path, why, "write it again by hand"
 
 

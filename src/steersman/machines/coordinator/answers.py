@@ -22,7 +22,7 @@ from steersman.judges.planning.paths import why_outside, why_pattern
 from steersman.judges.planning.places import NO_LINES, Lines, problem
 from steersman.judges.planning.raw import at, each, text
 from steersman.judges.planning.shape import schema_problems
-from steersman.judges.planning.sight import why_unseen
+from steersman.judges.planning.sight import why_unnamed, why_unseen
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import (
     APPROVE,
@@ -32,6 +32,8 @@ from steersman.machines.coordinator.choices import (
     default_word,
     named,
 )
+
+_BLANKS = str.maketrans("\n\r\t", "   ")  # between names, one a line
 
 
 class Weighed(NamedTuple):
@@ -170,8 +172,11 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
             message=f"{answer.provided_by} is said of defaults, never of an answer that is given.",
             fix="Leave provided_by out.",
         )
-    for name, said in (("text", answer.text), ("rationale", answer.rationale)):
-        if why := why_unseen(said):
+    for name, why in (
+        ("text", why_unnamed(answer.text.translate(_BLANKS))),
+        ("rationale", why_unseen(answer.rationale)),
+    ):
+        if why:
             yield Problem(field=f"{where}.{name}", message=f"It {why}.", fix="Write it again by hand.")
     yield from _unfit_words(question, answer, where)
 
