@@ -85,11 +85,32 @@ def drafted(
 
 def from_the_top(deck: Deck, file: str) -> str:
     """A name as a person types it, from where that person stands, as documents have it: from the top."""
-    here = os.path.relpath(os.path.realpath(deck.start), os.path.realpath(deck.top))
-    if here == os.curdir or here.startswith(os.pardir) or os.path.isabs(file):
+    if not file.strip():
+        raise UserError("--file is given without a name: name a file of the repository, such as src/app.py")
+    top, whole = os.path.realpath(deck.top), os.path.isabs(file)
+    here = _standing(deck, top)
+    if here == top and not whole:
         return file
-    slash = "/" if file.endswith("/") else ""
-    return os.path.normpath(os.path.join(here, file)).replace(os.sep, "/") + slash
+    place = os.path.normpath(os.path.join(here, file))
+    name = os.path.relpath(_settled(place, top) if whole else place, top)
+    folder = os.path.basename(file) in ("", os.curdir, os.pardir) and name != os.curdir
+    return name.replace(os.sep, "/") + ("/" if folder else "")
+
+
+def _settled(place: str, top: str) -> str:
+    """A whole name by the folder that it is in: a link is named, not what it leads to, unless it is the top itself."""
+    if os.path.realpath(place) == top:
+        return top
+    return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
+
+
+def _standing(deck: Deck, top: str) -> str:
+    """Where a person stands in the repository: here, else in the directory that was given, else at the top."""
+    for place in (os.curdir, deck.start):
+        here = os.path.realpath(place)
+        if here == top or here.startswith(os.path.join(top, "")):
+            return here
+    return top
 
 
 def absent(deck: Deck, value: Any, lines: "Lines | None" = None) -> "list[Problem]":

@@ -106,6 +106,24 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
         "src/chandler/orders.py",
     ]
     assert told["remarks"] == []
+    whole = str(chandlery.repo / "src/chandler/prices.py")
+    for given, name in (
+        (".", "src/"),
+        ("..", "."),
+        ("chandler/.", "src/chandler/"),
+        (whole, "src/chandler/prices.py"),
+    ):
+        for more in ((), ("--project", "..")):
+            told = standing(chandlery, "src", "new", GOAL, *more, "--file", given)
+            assert told["intent"]["scope"]["targets"]["files"] == [name]
+    told = standing(
+        chandlery, "..", "new", GOAL, "--project", str(chandlery.repo / "src"), "--file", "chandler/prices.py"
+    )
+    assert told["intent"]["scope"]["targets"]["files"] == ["src/chandler/prices.py"]
+    told = standing(
+        chandlery, "..", "new", GOAL, "--project", str(chandlery.repo), "--file", str(chandlery.repo)
+    )
+    assert told["intent"]["scope"]["targets"]["files"] == ["."]
     outside = chandlery.launch(
         Order(("intent", "new", GOAL, "--file", "../../x"), chandlery.repo / "src", chandlery.env, timeout=60)
     )
@@ -120,6 +138,9 @@ def test_a_file_is_named_from_where_one_stands(chandlery):
         (("new", "Fix \u202eit", "--out", "x.yaml"), "the goal holds characters that nobody sees"),
         (("new", "Fix\u200bit", "--out", "x.yaml"), "Fix\\u200bit"),
         (("new", "Fix it", "--file", "src/*.py", "--out", "x.yaml"), "`*`"),
+        (("new", "Fix it", "--file", "", "--out", "x.yaml"), "--file is given without a name"),
+        (("new", "Fix it", "--file", "/etc/passwd", "--out", "x.yaml"), "leaves the repository"),
+        (("new", "Fix it", "--file", "src/a\u200d.py", "--out", "x.yaml"), "U+200D"),
         (("new", "Fix it", "--workflow", "wf_none"), "there is no workflow 'wf_none'"),
         (("new", "Fix it", "--from-agent", "poet"), "nobody plays the role poet"),
         (("check",), "a file with an intent is missing"),
