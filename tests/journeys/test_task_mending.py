@@ -82,3 +82,15 @@ def test_what_cannot_be_put_right_is_told_with_the_rest(project: Project):
     shutil.rmtree(folder / "test" / "report.json")
     assert project.call("tasks", "restore", run).code == 0
     assert where(project) == here
+
+
+def test_after_its_texts_are_pruned(project: Project):
+    """Nothing is left to put a document back from: that is said, and nothing is claimed to be as recorded."""
+    run, folder, _ = standing(project)
+    assert project.call("tasks", "accept", run).code == 0
+    pruned = project.call("audit", "prune", run, "--yes")
+    assert pruned.code == 0, pruned
+    (folder / "test" / "report.json").write_text("{}")
+    assert "test/report.json  NOT as recorded" in project.call("tasks", "show", run).out
+    told = project.call("tasks", "restore", run)
+    assert (told.code, "its texts were pruned" in told.err) == (4, True), told

@@ -201,7 +201,9 @@ class Deeds:
         if owner:
             raise self.not_now(f"{owner} drives it, and looks at its files")
         if not wrong(self.deck, self.run):
-            raise self.not_now("there is nothing to restore, its files are as recorded")
+            pruned = self.deck.bridge.live(self.run).payloads.gone
+            why = "its texts were pruned, its documents among them" if pruned else "its files are as recorded"
+            raise self.not_now(f"there is nothing to restore, {why}")
         return ENDED if put_right(self.deck, self.run) else DONE
 
     # ── questions ───────────────────────────────────────────────────────────────────────────────────────────────────
