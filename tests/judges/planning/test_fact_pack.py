@@ -64,6 +64,17 @@ def test_the_same_lines_twice_are_two_places():
     assert len({(e.source_file, e.first_line, e.last_line) for e in shown}) == len(shown)
 
 
+@pytest.mark.parametrize("path", ["app/settings.py", "package.json"], ids=["read", "cannot be read"])
+def test_no_digest_of_a_file_lets_a_secret_be_tried_out(path):
+    """Whoever has the pack and guesses the secret of a short file learns nothing: two secrets have the same pack. A file
+    without one has the digest of its bytes."""
+    texts = [f'PASSWORD = "{secret}"\n' for secret in ("hunter2", "letmein")]
+    first, second = (canonical(packed({path: text})).decode() for text in texts)
+    assert first == second
+    assert all(digest(text.encode()) not in first for text in texts)
+    assert {page.digest for page in pages_of({path: "LIMIT = 10\n"})} == {digest(b"LIMIT = 10\n")}
+
+
 @pytest.mark.parametrize("more", ["", "x" * 300])
 def test_no_name_of_a_place_lets_a_secret_be_tried_out(more):
     """Two secrets in the same words have the same name, also where the place is longer than what is shown."""

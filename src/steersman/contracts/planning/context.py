@@ -21,7 +21,9 @@ class Evidence(Document, frozen=True, kw_only=True):
     source_file: Annotated[str, Meta(min_length=1, max_length=4096)]
     first_line: Annotated[int, Meta(ge=0)]  # 0: the file as a whole
     last_line: Annotated[int, Meta(ge=0)]
-    digest: Digest  # of the file; of no bytes where it was not opened, for its name is that of a secret
+    # Of the file; of its text without secrets where it has any; of no bytes where it was not opened, for its name is
+    # that of a secret.
+    digest: Digest
     snippet: Annotated[str, Meta(max_length=200)]
 
 

@@ -53,7 +53,7 @@ class Page(msgspec.Struct, frozen=True):
 
 def examine(source: Source, file_digest: str) -> Page:
     """Everything that a file says, by all who read files of its name."""
-    silent = unread(source)
+    silent, file_digest = unread(source), _untried(source, file_digest)
     if silent:
         return Page(source.path, file_digest, (), _harmless(silent, 400))
     found = (finding for find in readers_of(source.path) for finding in find(source))
@@ -64,6 +64,12 @@ def examine(source: Source, file_digest: str) -> Page:
         for snippet in (_snippet(source, clean),)
     )
     return Page(source.path, file_digest, tuple(fit))
+
+
+def _untried(source: Source, file_digest: str) -> str:
+    """A file's digest; of its text without secrets where it has any, for a short file would show whether a guess is right."""
+    shown = hidden(source.text)
+    return file_digest if shown == source.text else digest_of(well_formed(shown))
 
 
 def pack_of(project_id: str, pages: Sequence[Page], choice: Choice, bounds: Bounds) -> FactPack:
