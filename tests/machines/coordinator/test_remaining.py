@@ -97,6 +97,27 @@ def test_a_warning_about_the_rest_stands_beside_what_was_said_before(said):
     assert now.evidence_used == ("fact://language/python", "memory://mem_0123456789ab")
 
 
+def test_an_allow_whose_reason_is_gone_outweighs_nothing():
+    """A rule allowed a command because of another one, and that is left out: the review that it outweighed stops the plan;
+    a warning that it outweighed is shown, and an allow that nothing speaks for any more cites nothing."""
+    wants = decision("edit_files", "require_review", "warn")
+    said = replace(
+        wants.rules[0], rule_id="rule_allows", decision="allow", severity="error", reason="it is linted"
+    )
+    gone = replace(said, outcome="silent")
+    was = decision("edit_files", "allow", "error", reason="it is linted", rules=(*wants.rules, said))
+    now = replace(wants, rules=(*wants.rules, gone))
+    (told,) = held(inputs(ruled=(was,)), ruled={"edit_files": now})[0].ruled_out
+    assert (told.field, "rule_no_writes" in told.message) == ("planned_commands.edit_files", True)
+    warns = decision("edit_files", "warn", "warn")
+    was = replace(was, rules=(*warns.rules, said))
+    for now in (replace(warns, rules=(*warns.rules, gone)), decision("edit_files", rules=(gone,))):
+        found, _ = held(inputs(ruled=(was,)), ruled={"edit_files": now})
+        assert not found.any()
+        assert now in found.decisions
+        assert was not in found.decisions
+
+
 def test_commands_that_are_missing_because_their_evidence_is_are_named():
     """By field and reference; a command that was left out for another reason is not among them."""
     stale = ("fact://language/python", "scan://ev000000000000", "fact://language/cobol")

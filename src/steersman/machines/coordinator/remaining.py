@@ -71,10 +71,13 @@ def _left(intent: ExecutionIntent, kept: set[str], choices: Choices) -> Executio
 
 
 def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:
-    """Commands about which a rule speaks that nobody could answer to: it was silent about the whole."""
+    """Commands about which a rule speaks that nobody could answer to: it was silent about the whole, or outweighed."""
     before = inputs.decided()
     for now in decisions:
-        new = _speaking(now) - _speaking(before[now.command_id])
+        was = before[now.command_id]
+        new = _speaking(now) - _speaking(was)
+        if now.decision in STRICT and was.decision not in STRICT:
+            new = _speaking(now)  # what outweighed them holds no more
         if new or now.decision == "deny" or now.undecidable or now.conflict:
             yield Problem(
                 field=f"planned_commands.{now.command_id}",
@@ -90,6 +93,10 @@ def _speaking(decision: RuleDecision) -> set[str]:
     return {r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision in STRICT}
 
 
+def _fired(decision: RuleDecision) -> set[str]:
+    return {r.rule_id for r in decision.rules if r.outcome == "fired"}
+
+
 def _holding(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[RuleDecision]:
     """What the rules said of the whole, with the warnings that they have only of the rest."""
     now = {d.command_id: d for d in decisions}
@@ -97,8 +104,10 @@ def _holding(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Ru
 
 
 def _warned(was: RuleDecision, now: RuleDecision) -> RuleDecision:
-    """A warning in the place of silence, else beside what was said before: nothing of that is taken back."""
-    spoke = {r.rule_id for r in was.rules if r.outcome == "fired"}
+    """A warning beside what was said before: nothing of that is taken back. What was allowed stands on what holds now."""
+    spoke = _fired(was)
+    if was.decision == "allow" and now.decision not in STRICT:
+        return was if _fired(now) == spoke else now
     fresh = {
         r.rule_id: r
         for r in now.rules
@@ -106,8 +115,6 @@ def _warned(was: RuleDecision, now: RuleDecision) -> RuleDecision:
     }
     if not fresh:
         return was
-    if was.decision == "allow":
-        return now
     told = "; ".join(f"{r.rule_id} ({r.severity}, warn): {r.reason}" for r in fresh.values())
     return replace(
         was,
