@@ -231,7 +231,8 @@ def test_inactive_command_in_a_workflow():
 
 
 def test_phases_in_a_circle():
-    """A workflow whose phases wait for each other is told with the way around; a fallback counts as a way."""
+    """A workflow whose phases wait for each other is told with the way around. A fallback that leads on or across counts as
+    a way; one that leads back does not: a graph has it in words."""
     round_ = [
         phase("analysis", "coder", after=["review"]),
         phase("implementation", "coder", after=["analysis"]),
@@ -240,8 +241,18 @@ def test_phases_in_a_circle():
     assert told(CODER, content("workflow", "wf_round", phases=round_)) == [
         (": wf_round.phases", "lead in a circle: analysis → implementation → review → analysis")
     ]
-    back = [phase("analysis", "coder"), phase("review", "coder", after=["analysis"], fallback="analysis")]
-    assert "analysis → review → analysis" in told(CODER, content("workflow", "wf_back", phases=back))[0][1]
+    for after, to in ((["analysis"], "analysis"), ([], "analysis"), (["analysis"], "review")):
+        back = [phase("analysis", "coder"), phase("review", "coder", after=after, fallback=to)]
+        assert told(CODER, content("workflow", "wf_back", phases=back)) == []
+    across = [
+        phase("analysis", "coder"),
+        phase("implementation", "coder", after=["analysis"], fallback="review"),
+        phase("review", "coder", after=["analysis"], fallback="implementation"),
+    ]
+    assert (
+        "implementation → review → implementation"
+        in told(CODER, content("workflow", "wf_across", phases=across))[0][1]
+    )
     itself = [phase("analysis", "coder", after=["analysis"])]
     assert "analysis → analysis" in told(CODER, content("workflow", "wf_self", phases=itself))[0][1]
     twice = [phase("analysis", "coder"), phase("analysis", "coder")]

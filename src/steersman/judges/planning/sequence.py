@@ -145,13 +145,19 @@ def _in_order(phase: WorkflowPhase, commands: Iterable[PlannedCommand]) -> tuple
     return tuple(sorted(commands, key=lambda c: place.get(c.command_id, len(phase.commands))))
 
 
+def waits(workflow: Workflow) -> dict[Phase, tuple[Phase, ...]]:
+    """What each phase waits for; where no phase says so, they follow each other as declared."""
+    once = _once(workflow)
+    if any(phase.after for phase in once):
+        return {phase.phase: phase.after for phase in once}
+    names = [phase.phase for phase in once]
+    return {name: tuple(names[n - 1 : n]) if n else () for n, name in enumerate(names)}
+
+
 def _before(workflow: Workflow, phase: WorkflowPhase, chosen: set[Phase]) -> tuple[Phase, ...]:
     """The nearest selected phases before this one: what was not selected is stepped over."""
-    declared = [p.phase for p in workflow.phases]
-    if any(p.after for p in workflow.phases):
-        after = {p.phase: p.after for p in workflow.phases}
-    else:
-        after = {name: tuple(declared[n - 1 : n]) if n else () for n, name in enumerate(declared)}
+    after = waits(workflow)
+    declared = list(after)
     near: set[Phase] = set()
     seen: set[Phase] = set()
     waiting = list(after[phase.phase])

@@ -9,11 +9,12 @@ from typing import cast
 
 from steersman.contracts.planning.content import AgentProfile, CommandSpec, Content, Rule, Workflow
 from steersman.contracts.planning.decisions import Problem
-from steersman.contracts.planning.words import Kind
+from steersman.contracts.planning.words import Kind, Phase
 from steersman.judges.planning.environment import FACT_KINDS
 from steersman.judges.planning.places import problem
 from steersman.judges.planning.registry import USABLE, Item, Path, Registry, kind_of
 from steersman.judges.planning.rulebook import compile_rule
+from steersman.judges.planning.sequence import waits
 from steersman.judges.text import clip
 
 Finding = tuple[Path, str, str]  # field, what is wrong, what would mend it
@@ -162,12 +163,28 @@ def _edge(circle: tuple[str, ...]) -> str:
 
 
 def _ways(workflow: Workflow) -> dict[str, list[str]]:
-    """Every step that a graph of this workflow can have, forward and as fallback."""
-    steps: dict[str, list[str]] = {p.phase: [p.fallback] if p.fallback else [] for p in workflow.phases}
+    """Every step that a graph of this workflow can have; a fallback that leads back is none, it stands in words there."""
+    after = waits(workflow)
+    steps: dict[str, list[str]] = {name: [] for name in after}
+    for name, before in after.items():
+        for one in before:
+            steps.setdefault(one, []).append(name)
     for phase in workflow.phases:
-        for before in phase.after:
-            steps.setdefault(before, []).append(phase.phase)
+        if phase.fallback and phase.fallback not in _up_to(phase.phase, after):
+            steps[phase.phase].append(phase.fallback)
     return steps
+
+
+def _up_to(phase: Phase, after: Mapping[Phase, Iterable[Phase]]) -> set[Phase]:
+    """A phase and all that come before it."""
+    seen: set[Phase] = set()
+    waiting = [phase]
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting.extend(after.get(name, ()))
+    return seen
 
 
 def _named(registry: Registry, id_: str, phase: str, path: Path) -> Iterator[Finding]:
