@@ -113,3 +113,14 @@ def test_a_doubled_signature_is_not_the_plan_that_was_frozen(plans):
     said = plans.project.call("plan", "verify", "plan", "--json")
     assert (said.code, said.json()["signature"]) == (1, "does not hold")
     assert "2 signatures" in said.out
+
+
+def test_a_name_that_leads_through_a_link_is_remarked(plans):
+    """§2: a folder of the repository that is a link leads anywhere: drafting and checking say so, with the link."""
+    (plans.project.repo / "etc").symlink_to("/etc")
+    files = ("--file", "etc/hosts", "--file", FILE)
+    drafted = plans.project.call("intent", "new", "Fix the hosts", *files, "--json")
+    assert "etc/hosts leads through etc, which is a link" in drafted.out + drafted.err
+    told = plans.project.call("intent", "check", plans.write(drafted.json()["intent"]), "--json").json()
+    (noted,) = [p for p in told["remarks"] if "which is a link" in p["message"]]
+    assert (noted["field"], noted["fix"]) == ("scope.targets.files[0]", "name the files themselves")

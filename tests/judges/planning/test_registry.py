@@ -244,6 +244,13 @@ def test_phases_in_a_circle():
     for after, to in ((["analysis"], "analysis"), ([], "analysis"), (["analysis"], "review")):
         back = [phase("analysis", "coder"), phase("review", "coder", after=after, fallback=to)]
         assert told(CODER, content("workflow", "wf_back", phases=back)) == []
+    joined = [
+        phase("analysis", "coder"),
+        phase("implementation", "coder", after=["analysis"]),
+        phase("review", "coder", after=["analysis"]),
+        phase("validation", "coder", after=["implementation", "review"], fallback="analysis"),
+    ]
+    assert told(CODER, content("workflow", "wf_joined", phases=joined)) == []
     across = [
         phase("analysis", "coder"),
         phase("implementation", "coder", after=["analysis"], fallback="review"),

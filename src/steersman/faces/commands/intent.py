@@ -60,6 +60,7 @@ def new(
     """Draft an intent for GOAL: no model is asked. The workflow is chosen by the words of the goal, its commands by what
     the project's own files show, and the draft is sealed as it stands. Read it before you plan it."""
     from steersman.faces.intents import absent, drafted, lines_of, to_look_at
+    from steersman.faces.linked import linked
 
     deck.quiet = True
     named = tuple(file.removeprefix("./") or file for file in files)  # as a shell may complete them
@@ -79,7 +80,7 @@ def new(
     wrong = _wrong(deck, draft.value)
     for line in wrong:
         say(line, fg="red")
-    noted = lines_of(absent(deck, draft.value), "the draft")
+    noted = lines_of((*absent(deck, draft.value), *linked(deck, draft.value)), "the draft")
     for line in noted:
         say(f"note: {line}")
     deck.tell(
@@ -159,6 +160,7 @@ def _policy_alone(deck: Deck, given: str, registry: "Registry") -> int:
 
 def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Registry") -> int:
     from steersman.faces.intents import absent, lines_of, unmet
+    from steersman.faces.linked import linked
     from steersman.judges.planning.precheck import precheck, troubles
     from steersman.judges.planning.sense import remarks
 
@@ -173,6 +175,7 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
     noted = (
         *remarks(written.value, registry, written.lines),
         *absent(deck, written.value, written.lines),
+        *linked(deck, written.value, written.lines),
         *doubtful,
     )
     return _say(deck, written.file, found, noted, about, also=len(report.policy_problems))
