@@ -80,7 +80,11 @@ def test_plan_and_review_show_the_lock(lock, told):
 @pytest.mark.parametrize(
     ("targets", "root", "told"),
     [
-        ({"files": ("src/pump.py", "docs/")}, ".", ["everything in docs/", "file src/pump.py"]),
+        ({"files": ("src/pump.py", "docs/")}, ".", ["everything below docs/", "file src/pump.py"]),
+        ({"files": (".",)}, ".", ["the whole project"]),
+        ({"files": ("src/**",)}, ".", ["everything below src/"]),
+        ({"files": ("src",)}, ".", ["src, or everything below src/ if it is a folder"]),
+        ({"files": (".env",)}, ".", [".env, or everything below .env/ if it is a folder"]),
         ({"files": (), "modules": ("pump",)}, "src", ["module pump", "nothing outside of src"]),
         ({"files": (), "areas": ("docs",)}, "src", ["anything in src"]),
         ({"files": (), "areas": ("docs",)}, ".", ["anything in the project"]),
@@ -213,7 +217,7 @@ def test_a_plan_says_what_was_asked_and_what_holds():
 def side(i, **words):
     """One plan, as `plan diff` looks at it."""
     made = outputs(i, question_answers(i, **words))
-    return Side(made.review, (), made.settled)
+    return Side(made.review, (), made.settled, made.graph)
 
 
 def test_plans_that_may_be_carried_out_alike_have_no_differences():
@@ -241,6 +245,61 @@ def test_differences_of_two_plans_are_told_one_by_one():
     }  # fmt: skip
     (answer,) = [line for line in told if line.startswith("answer to")]
     assert answer.endswith("keep_with_review, by policy_default → leave_out, by policy_default")
+
+
+PURPOSE, BACK = "To get review done.", "If it does not succeed: back to analysis."
+LAST = {"after": ("validation",), "condition": "the tests fail"}
+MENDED = (
+    phase("analysis"),
+    phase("implementation", after=("analysis",)),
+    phase("validation", "tester", after=("implementation",)),
+)
+
+
+def flow(*more):
+    return inputs(known=registry(workflow("bug_fix", *more)))
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        ({**LAST, "condition": ""}, "phase bug_fix/review, only if: the tests fail → nothing"),
+        ({**LAST, "condition": "they pass"}, "phase bug_fix/review, only if: the tests fail → they pass"),
+        ({**LAST, "after": ("analysis",)}, "phase bug_fix/review, comes after: validation → analysis"),
+        ({**LAST, "fallback": "analysis"}, f"phase bug_fix/review, in words: {PURPOSE} → {PURPOSE} {BACK}"),
+    ],
+)
+def test_when_a_phase_comes_is_a_difference(now, told):
+    """Its condition, what comes before it, and where it leads when it does not succeed."""
+    one, other = (side(flow(*MENDED, phase("review", "reviewer", **more))) for more in (LAST, now))
+    assert told in differences(one, other)
+
+
+def test_phases_and_ways_on_are_a_difference():
+    """A phase that is there in one plan only, and a way on for one that does not succeed, are told."""
+    short, first = flow(*MENDED), phase("analysis", fallback="validation", condition="it is late")
+    other = flow(first, *MENDED[1:], phase("review", "reviewer", **LAST))
+    assert {
+        "phases, newly: bug_fix/review",
+        "phase bug_fix/analysis, if it does not succeed: nothing → validation",
+        "phase bug_fix/analysis, only if: nothing → it is late",
+    } <= set(differences(side(short), side(other)))
+
+
+def test_a_plan_says_on_what_a_phase_hangs():
+    """`plan.md` has the condition beside its phase, also of a first one, and the numbers of all of it in brackets."""
+    first = replace(MENDED[0], condition="it is late")
+    page = drawn(flow(first, *MENDED[1:], phase("review", "reviewer", **LAST)))["plan.md"].replace("\\", "")
+    rows = [
+        line.split(" | ")
+        for line in page.partition("## Steps")[2].partition("##")[0].splitlines()
+        if line.startswith("| ")
+    ]
+    numbers = {row[0].removeprefix("| ").startswith("(") for row in rows if row[3] in ("analysis", "review")}
+    assert numbers == {True}
+    assert not [row for row in rows[1:] if row[3] not in ("analysis", "review") and "(" in row[0]]
+    assert "bug fix: analysis, only if: it is late |" in page
+    assert "bug fix: review, only if: the tests fail |" in page
 
 
 def test_the_order_of_commands_is_a_difference():

@@ -165,6 +165,7 @@ def _plan_changes(a: Mapping[str, bytes], b: Mapping[str, bytes]) -> Iterator[st
 
 
 def _side(files: Mapping[str, bytes]) -> "Side":
+    from steersman.contracts.planning.graph import ExecutionGraph
     from steersman.contracts.planning.questions import QuestionPack, Settled
     from steersman.contracts.planning.review import ReviewPack
     from steersman.views.planning.differences import Side
@@ -173,6 +174,7 @@ def _side(files: Mapping[str, bytes]) -> "Side":
         msgspec.json.decode(files["review_pack.json"], type=ReviewPack),
         msgspec.json.decode(files["question_pack.json"], type=tuple[QuestionPack, ...]),
         msgspec.json.decode(files["settled_questions.json"], type=Settled),
+        msgspec.json.decode(files["execution_graph.json"], type=ExecutionGraph),
     )
 
 

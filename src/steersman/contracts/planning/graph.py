@@ -25,6 +25,7 @@ NodeType = Literal["phase", "action_proposal", "decision_point", "question", "re
 EdgeType = Literal["sequential", "parallel", "conditional", "fallback"]
 NodeId = Annotated[str, Meta(pattern=r"^n_[a-z0-9_]{1,150}$")]
 MOST_NODES = 20_000
+ONLY_IF = "\nOnly if: "  # in the description of a phase: before the condition on which it hangs
 
 
 class Node(Document, frozen=True, kw_only=True, gc=False):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from steersman.contracts.planning.decisions import RuleDecision
-from steersman.contracts.planning.graph import Node
+from steersman.contracts.planning.graph import ONLY_IF, Node
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion
 from steersman.contracts.planning.words import Effect, Review
@@ -89,14 +89,15 @@ def wanted_reviews(d: Desk, planned: PlannedCommand) -> tuple[Review, ...]:
 
 
 def phase_node(d: Desk, place: Place) -> Node:
-    """A phase; a way back that the graph cannot have is in its words."""
+    """A phase; a way back that the graph cannot have is in its words, and so is its condition: a first phase has no edge."""
     phase, workflow = place.phase, place.workflow
     back = f" If it does not succeed: back to {phase.fallback}." if d.leads_back(place) else ""
+    only = f"{ONLY_IF}{phase.condition}" if phase.condition else ""
     return Node(
         node_id=place.node,
         node_type="phase",
         label=clip(f"{workflow.title}: {phase.phase}", 400),
-        description=phase.purpose + back,
+        description=phase.purpose + back + only,
         phase_ref=phase.phase,
         workflow_ref=workflow.id,
         evidence_refs=(f"registry://workflow/{workflow.id}@{workflow.version}",),

@@ -6,10 +6,12 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.questions import Answer, AskedQuestion, QuestionPack, Settled
 from steersman.contracts.planning.review import ReviewPack
 from steersman.judges.planning.paths import region
 from steersman.judges.text import clip, one_line
+from steersman.views.planning.phases import phases
 
 NOTHING = "nothing"
 
@@ -20,12 +22,14 @@ class Side(NamedTuple):
     pack: ReviewPack
     packs: tuple[QuestionPack, ...]
     settled: Settled
+    graph: ExecutionGraph
 
 
 def differences(one: Side, other: Side) -> tuple[str, ...]:
     """Every difference in a line of its own; what was there before comes first."""
     return (
         *_commands(one.pack, other.pack),
+        *_phases(one.graph, other.graph),
         *_reach(one.pack, other.pack),
         *_reviews(one.pack, other.pack),
         *_figures(one.pack, other.pack),
@@ -45,6 +49,20 @@ def _commands(a: ReviewPack, b: ReviewPack) -> Iterator[str]:
         if argvs[0][name] != argvs[1][name]:
             yield _changed(f"{name}, as it is typed", *(" ".join(argv[name]) for argv in argvs))
     yield from _more_and_less("left out", a.excluded, b.excluded)
+
+
+def _phases(a: ExecutionGraph, b: ExecutionGraph) -> Iterator[str]:
+    """Which phases there are, on what each hangs, what comes before it and where it leads when it does not succeed."""
+    first, second = phases(a), phases(b)
+    names = [["/".join(name) for name in known] for known in (first, second)]
+    yield from _more_and_less("phases", *names)
+    for name in first:
+        if name in second:
+            one, other, what = first[name], second[name], f"phase {'/'.join(name)}"
+            yield from _unlike(f"{what}, only if", one.condition, other.condition)
+            yield from _unlike(f"{what}, comes after", ", ".join(one.after), ", ".join(other.after))
+            yield from _unlike(f"{what}, if it does not succeed", one.instead, other.instead)
+            yield from _unlike(f"{what}, in words", one.purpose, other.purpose)
 
 
 def _reach(a: ReviewPack, b: ReviewPack) -> Iterator[str]:

@@ -5,14 +5,21 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage
+from steersman.contracts.planning.graph import Estimate, ExecutionGraph, GraphLineage, Node
 from steersman.contracts.planning.intent import LockScope
 from steersman.contracts.planning.questions import AskedQuestion, Settled
 from steersman.contracts.planning.review import Impact, ReviewPack
-from steersman.judges.planning.paths import ANYWHERE, region
+from steersman.judges.planning.paths import ANYWHERE, folder, plain, region, whole
 from steersman.kernel.canonical import encode
 from steersman.views.planning.layout import ranks
+from steersman.views.planning.phases import conditions
 from steersman.views.quotation import block, cell, inline
+
+_NUMBERS = (
+    "What has the same number stands side by side; anything else comes one after the other. "
+    "What has its number in brackets belongs to a phase with a condition: it comes only where that holds, "
+    "and never beside a phase that the condition rules out."
+)
 
 
 def review_markdown(pack: ReviewPack) -> str:
@@ -37,7 +44,7 @@ def review_markdown(pack: ReviewPack) -> str:
         _list((*_estimate("files", impact.estimated_files), *_estimate("commits", impact.estimated_commits))),
         _list(
             (
-                f"files: {', '.join(impact.files) or f'anywhere in {where}'}",
+                f"files: {', '.join(map(_named, impact.files)) or f'anywhere in {where}'}",
                 f"modules: {', '.join(impact.modules) or 'none named'}",
                 f"areas: {', '.join(impact.areas) or 'none named'}",
                 f"bounded by: {where}, without what is git's or steersman's",
@@ -69,8 +76,6 @@ def plan_markdown(
 ) -> str:
     """The whole plan in the order of its graph, ending in a newline; `questions` are all that came up."""
     asked = {question.question_id: question for question in questions}
-    step = ranks(graph)
-    lanes = {ref: lane.agent_id for lane in graph.swimlanes for ref in lane.node_refs}
     parts = [
         f"# Plan {inline(graph.plan_id)}",
         "\n".join(block(pack.plan_summary.objective)),
@@ -81,22 +86,10 @@ def plan_markdown(
         "## Bounds",
         _list(_reach(pack.change_impact)),
         "## Steps",
-        "What has the same number stands side by side; anything else comes one after the other.",
+        _NUMBERS,
         _table(
             ("step", "kind", "what", "phase", "agent", "risk", "status", "why"),
-            (
-                (
-                    str(step[node.node_id] + 1),
-                    node.node_type,
-                    node.label,
-                    node.phase_ref,
-                    lanes.get(node.node_id, ""),
-                    node.risk_level,
-                    node.status,
-                    node.reason,
-                )
-                for node in graph.nodes
-            ),
+            _steps(graph),
         ),
         "## Questions",
         _answers(settled, asked),
@@ -104,6 +97,29 @@ def plan_markdown(
         _table(("from", "what"), _lineage(graph.lineage)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _steps(graph: ExecutionGraph) -> Iterator[Sequence[str]]:
+    rank, hangs = ranks(graph), conditions(graph)
+    lanes = {ref: lane.agent_id for lane in graph.swimlanes for ref in lane.node_refs}
+    for node in graph.nodes:
+        condition = hangs.get((node.workflow_ref, node.phase_ref), "")
+        number = rank[node.node_id] + 1
+        yield (
+            f"({number})" if condition else str(number),
+            node.node_type,
+            _headed(node, condition),
+            node.phase_ref,
+            lanes.get(node.node_id, ""),
+            node.risk_level,
+            node.status,
+            node.reason,
+        )
+
+
+def _headed(node: Node, condition: str) -> str:
+    """What a node is; a phase with the condition on which all of it hangs."""
+    return f"{node.label}, only if: {condition}" if condition and node.node_type == "phase" else node.label
 
 
 def _answers(settled: Settled, questions: dict[str, AskedQuestion]) -> str:
@@ -145,7 +161,7 @@ def _estimate(name: str, estimate: Estimate) -> tuple[str, ...]:
 def _reach(impact: Impact) -> Iterator[str]:
     """What the plan may touch: what it names, one by one, else anything in what it lies within."""
     where = region(impact.within)
-    yield from (f"{'everything in' if name.endswith('/') else 'file'} {name}" for name in impact.files)
+    yield from (_touched(name) for name in impact.files)
     yield from (f"module {name}" for name in impact.modules)
     if not impact.files and not impact.modules:
         yield f"anything in {where}"
@@ -154,6 +170,22 @@ def _reach(impact: Impact) -> Iterator[str]:
     most = next(b.limit for b in impact.budgets if b.name == "max_files")
     yield f"at most {most} files, without what is git's or steersman's"
     yield f"lock: {_lock(impact.lock)}"
+
+
+def _touched(name: str) -> str:
+    """What a name of a plan lets it touch; a name without a slash is of a file or of a folder, and only the disk knows."""
+    if whole(name) or folder(name):
+        return _named(name)
+    last = plain(name).rpartition("/")[2]
+    return (
+        f"file {name}" if "." in last.strip(".") else f"{name}, or everything below {name}/ if it is a folder"
+    )
+
+
+def _named(name: str) -> str:
+    if whole(name):
+        return "the whole project"
+    return f"everything below {plain(name)}/" if folder(name) else name
 
 
 def _lock(lock: LockScope) -> str:
