@@ -115,6 +115,14 @@ def test_what_is_no_plain_file_reads_as_empty(plans, tmp_path):
         plans.odd(str(tmp_path / "gone"))
 
 
+def test_a_link_to_a_plan_is_not_followed(plans, tmp_path):
+    """Whoever names a link is told that it is one, and what to name instead."""
+    plans.write(str(tmp_path / "plan"), PLAN)
+    (tmp_path / "link").symlink_to(tmp_path / "plan")
+    with pytest.raises(WorkspaceError, match="is a link, which is not followed: name the folder"):
+        plans.read(str(tmp_path / "link"))
+
+
 def test_a_folder_with_too_much_in_it_is_no_plan(plans, tmp_path):
     """Reading is bounded; no folder is an error with its name."""
     for n in range(MOST_FILES + 1):

@@ -87,6 +87,10 @@ def _opened(place: str) -> Iterator[int]:
     try:
         folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
+        if os.path.islink(place):
+            raise WorkspaceError(
+                f"{place} is a link, which is not followed: name the folder of the plan itself"
+            ) from error
         raise WorkspaceError(f"there is no plan in {place}: {error.strerror}") from error
     try:
         yield folder

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from steersman.runtime.start import Order
     from steersman.views.planning.differences import Side
 
+INTENT = "send an intent, such as: steersman plan - < intent.yaml"
 SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def read_intent(deck: Deck, what: str) -> "Written | None":
     """The intent in a file, or on standard input where the file is -; None where the words are a goal."""
     if what == "-":
-        return deck.helm.documents().parse(_standard_input(), "standard input", "execution_intent")
+        return deck.helm.documents().parse(standard_input(INTENT), "standard input", "execution_intent")
     if os.path.isfile(what):
         return deck.helm.documents().read(what, "execution_intent")
     looks_like_one = what.endswith(SUFFIXES) or (os.sep in what and " " not in what)
@@ -33,14 +34,15 @@ def read_intent(deck: Deck, what: str) -> "Written | None":
     return None
 
 
-def _standard_input() -> bytes:
+def standard_input(fix: str) -> bytes:
+    """A document from standard input; raises where nothing comes, with what would help."""
     import sys
 
     from steersman.ports.documents import MAX_BYTES
 
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     if not data.strip():
-        raise UserError("standard input is empty: send an intent, such as: steersman plan - < intent.yaml")
+        raise UserError(f"standard input is empty: {fix}")
     return data
 
 

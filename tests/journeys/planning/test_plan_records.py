@@ -5,6 +5,7 @@ import os
 import time
 
 import pytest
+from launch import Order
 from planroom import FILE, NARROW, Plans
 
 from steersman.judges.planning.intent import checksum
@@ -115,6 +116,25 @@ def test_a_risk_that_nobody_has_assessed_is_never_called_low(plans, stated, told
 
 
 # ── canceled ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_answers_come_from_standard_input_as_intents_do(plans):
+    """`plan answer RUN -` takes what it is sent, says where it stood, and says what to send where nothing comes."""
+    plans.rule("rule_story_soft", "deny", "warn")
+    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
+    project = plans.project
+    template = project.call("plan", "answer", waits.run, "--template").out.encode()
+
+    def sent(data):
+        return project.launch(
+            Order(("plan", "answer", waits.run, "-"), project.repo, project.env, data, timeout=60)
+        )
+
+    empty = sent(b"")
+    assert (empty.returncode, b"standard input is empty: send answers" in empty.stderr) == (2, True)
+    wrong = sent(template.replace(b"leave_out", b"perhaps"))
+    assert (wrong.returncode, b"standard input was not taken" in wrong.stderr) == (4, True)
+    assert sent(template).returncode == 0
 
 
 def test_a_canceled_plan_says_so_everywhere(plans):

@@ -90,7 +90,7 @@ def test_what_only_one_reader_refuses():
 def test_a_rule_without_words():
     """What a schema may say one day is told by its name."""
     error = next(errors_of(3, validator_of({"const": 4})))
-    assert list(_spelled(error, {})) == [((), "does not fit (const)", "")]
+    assert list(_spelled(error, {}, "rule")) == [((), "does not fit (const)", "")]
 
 
 def test_too_deep():
@@ -181,3 +181,19 @@ def test_typed_goes_no_deeper_than_it_has_to():
     for _ in range(3000):
         deep = [deep]
     assert len(schema_problems(typed({"a": deep}, INTENT, set()))) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "such"),
+    [
+        ("workflow", "wf_bug_fix"),
+        ("agent", "agent_coder"),
+        ("command", "cmd_run_tests"),
+        ("rule", "rule_two_reviews"),
+    ],
+)
+@pytest.mark.parametrize("raw", [{"id": "x"}, {}])
+def test_an_id_is_worded_for_its_kind(kind, such, raw):
+    """What to write for the id of a registry's content is an id of that kind, not an intent's; so where it is missing."""
+    (told,) = [p for p in schema_problems(raw, name=kind) if p.field == "id"]
+    assert told.fix.endswith(f"such as {such}")

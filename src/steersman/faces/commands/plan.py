@@ -88,7 +88,7 @@ def make(deck: Deck, *, what: str, policy: str, out: str) -> int:
 @click.option("--template", is_flag=True, help="Print an answer pack to fill in; nothing is answered.")
 @click.option("--defaults", is_flag=True, help="Let every question take its default now.")
 def answer(deck: Deck, *, run: str, file: str | None, template: bool, defaults: bool) -> int:
-    """Answer the questions of RUN from a file with an AnswerPack, or one by one at a prompt."""
+    """Answer the questions of RUN from a file with an AnswerPack (- is standard input), or one by one at a prompt."""
     from steersman.faces.questions import answer_with, ask_each, template_of, waiting_pack
     from steersman.faces.speech import insider
 
@@ -114,9 +114,18 @@ class _RefusedError(UserError):
 
 
 def _given(deck: Deck, file: str, pack: Any) -> Any:
+    from steersman.faces.planning import standard_input
     from steersman.machines.coordinator.answers import problems
 
-    written = deck.helm.documents().read(file, "answer_pack")
+    documents, send = (
+        deck.helm.documents(),
+        "send answers, such as: steersman plan answer RUN - < answers.json",
+    )
+    if file == "-":
+        file = "standard input"
+        written = documents.parse(standard_input(send), file, "answer_pack")
+    else:
+        written = documents.read(file, "answer_pack")
     wrong = problems(pack, written.value, written.lines)
     if wrong:
         _told(deck, wrong, file)

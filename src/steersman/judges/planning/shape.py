@@ -52,6 +52,13 @@ _FORMS = {
     "requires_review": "a list of security, data, release, architecture, cost, compliance; it may be empty",
     "max_cost_usd": "whole dollars, from 0 to 10000",
 }
+# Of a registry's content: an id of its kind.
+_IDS = {
+    "workflow": "wf_bug_fix",
+    "agent": "agent_coder",
+    "command": "cmd_run_tests",
+    "rule": "rule_two_reviews",
+}
 
 
 def schema_problems(raw: Any, lines: Lines = NO_LINES, name: str = "execution_intent") -> tuple[Problem, ...]:
@@ -64,7 +71,7 @@ def schema_problems(raw: Any, lines: Lines = NO_LINES, name: str = "execution_in
     schema = _schema(name)
     found: dict[tuple[Path, str], Problem] = {}
     for error in errors_of(raw if odd is None else _encodable(raw), _validator(name)):
-        for path, what, fix in _spelled(error, schema):
+        for path, what, fix in _spelled(error, schema, name):
             kind = "" if error.kind.name in _GRADED else error.kind.name
             found.setdefault((path, kind), problem(path, what, fix, lines))
     if odd is not None:
@@ -121,11 +128,11 @@ def _undecoded(raw: Any, shape: type[msgspec.Struct]) -> str:
 Told = tuple[Path, str, str]
 
 
-def _spelled(error: Any, schema: Schema) -> Iterator[Told]:
+def _spelled(error: Any, schema: Schema, of: str) -> Iterator[Told]:
     path: Path = tuple(error.instance_path)
     match error.kind.name:
         case "required":
-            yield (*path, error.kind.property), "is missing", _form(error.kind.property) or "add it"
+            yield (*path, error.kind.property), "is missing", _form(error.kind.property, of) or "add it"
         case "additionalProperties":
             known = sorted(part(schema, path).get("properties", {}))
             yield from (
@@ -134,7 +141,7 @@ def _spelled(error: Any, schema: Schema) -> Iterator[Told]:
         case name:
             say = _SAYINGS.get(name, _otherwise)
             what, fix = say(error)
-            yield path, what, fix or _form_at(path)
+            yield path, what, fix or _form_at(path, of)
 
 
 def _type(error: Any) -> tuple[str, str]:
@@ -202,12 +209,14 @@ _SAYINGS: dict[str, Callable[[Any], tuple[str, str]]] = {
 _GRADED = frozenset(_SAYINGS)  # one of them is enough for one field
 
 
-def _form(name: str) -> str:
+def _form(name: str, of: str) -> str:
+    if name == "id" and of in _IDS:
+        return f"3 to 80 small letters, digits and _, beginning with a letter, such as {_IDS[of]}"
     return _FORMS.get(name, "")
 
 
-def _form_at(path: Path) -> str:
-    return next((_form(p) for p in reversed(path) if isinstance(p, str)), "")
+def _form_at(path: Path, of: str) -> str:
+    return next((_form(p, of) for p in reversed(path) if isinstance(p, str)), "")
 
 
 def _meant(word: str, known: list[str]) -> str:
