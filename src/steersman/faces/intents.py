@@ -107,7 +107,10 @@ def _settled(place: str, top: str) -> str:
 def _standing(deck: Deck, top: str) -> str:
     """Where a person stands in the repository: here, else in the directory that was given, else at the top."""
     for place in (os.curdir, deck.start):
-        here = os.path.realpath(place)
+        try:
+            here = os.path.realpath(place)
+        except FileNotFoundError:  # this directory is gone, and another was given
+            continue
         if here == top or here.startswith(os.path.join(top, "")):
             return here
     return top
