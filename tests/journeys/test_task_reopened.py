@@ -51,7 +51,8 @@ def test_everything_that_was_delivered_is_taken_back(alone: Project):
 
 def both(project: Project, deliver: str) -> str:
     """A task that was delivered twice: calc.py, then more.py beside it."""
-    files = [{"path": name, "intent": "create_or_update", "summary": "x"} for name in ("calc.py", "more.py")]
+    meant = {"calc.py": "update", "more.py": "create"}
+    files = [{"path": name, "intent": intent, "summary": "x"} for name, intent in meant.items()]
     plan = [{"mode": "proposal", "reply": {**PLAN, "files": files}}]
     apart(project, deliver, planner=plan)
     run = accepted(project)
@@ -98,6 +99,18 @@ def test_the_whole_task_is_handed_over_again(project: Project, how: str):
     assert has(project) == (True, True)
     assert project.call("tasks", "revert", run).code == 0
     assert has(project) == (False, False)
+
+
+def test_what_a_task_has_created_is_its_own(project: Project):
+    """Planned to be created, delivered, and changed when the task is built again: that is no other file than was planned."""
+    run = both(project, "merge")
+    for text in ("more = 2\n", "more = 3\n"):
+        rewrite(project, crew(coder=[writes(text, "more.py")]))
+        assert project.call("tasks", "redo", run, "codegen").code == 3
+        assert project.call("tasks", "accept", run).code == 0
+        assert project.git("show", "main:more.py") == text
+    assert "scope_mismatch" not in [e.get("event") for e in project.entries(run)]
+    undone(project, run, "taken back")
 
 
 def test_a_branch_is_made_anew_on_what_is_there(project: Project):

@@ -84,3 +84,14 @@ def test_what_was_planned_otherwise():
         "b": "planned as create, but updated",
         "src/c": "planned as create_or_update, but deleted",
     }
+
+
+@pytest.mark.parametrize("change", [UPDATED, DELETED], ids=["updated", "deleted"])
+def test_what_a_task_has_delivered_is_its_own(change):
+    """A file that was to be created is there when its task is built again; only then, and no other intent is widened."""
+    touched = [Touched("src/a.py", *change)]
+    assert outside(scope(("src/a.py", "create")), touched) == ("src/a.py",)
+    assert outside(scope(("src/a.py", "create")), touched, again=True) == ()
+    other = "delete" if change is UPDATED else "update"
+    assert outside(scope(("src/a.py", other)), touched, again=True) == ("src/a.py",)
+    assert outside(scope(("src/b.py", "create")), touched, again=True) == ("src/a.py",)

@@ -11,10 +11,16 @@ from steersman.contracts.workspace import Touched
 from steersman.judges.task.paths import normal
 
 
-def outside(files: PlanFiles, touched: Sequence[Touched]) -> tuple[str, ...]:
-    """Every changed path that the scope does not name, or not for a change of this kind; a rename is two changes."""
+def outside(files: PlanFiles, touched: Sequence[Touched], *, again: bool = False) -> tuple[str, ...]:
+    """Every changed path that the scope does not name, or not for a change of this kind; a rename is two changes.
+
+    A task that has delivered before (`again`) finds what it was to create there already: that is its own.
+    """
     named = {normal(one.path): one.intent for one in files.files}
-    return tuple(sorted({t.path for t in touched if not _allowed(_intent(named, t.path), t)}))
+    meant = ((t, _intent(named, t.path)) for t in touched)
+    return tuple(
+        sorted({t.path for t, intent in meant if not (_allowed(intent, t) or (again and intent == "create"))})
+    )
 
 
 def otherwise_planned(files: PlanFiles, touched: Sequence[Touched]) -> dict[str, str]:

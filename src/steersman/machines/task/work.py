@@ -202,7 +202,12 @@ def record_plan_review(c: Context) -> dict[str, Any]:
 
 
 def record_code(c: Context) -> dict[str, Any]:
-    stands = {"base": c.base_commit, "base_tree": c.base_tree, "bounds": c.bounds_ref}
+    stands = {
+        "base": c.base_commit,
+        "base_tree": c.base_tree,
+        "bounds": c.bounds_ref,
+        "deliveries": c.deliveries,
+    }
     made = {"commands": c.commands_ref, "crew": c.codegen == "roundtable", "baseline": c.baseline_ref}
     return {"phase": "codegen", "turn": c.turn, **stands, **made, **_of(c), **_documents(c)}
 

@@ -144,7 +144,8 @@ def _strayed(path: str, meant: str) -> str:
 def strays(desk: Desk, change: Change, of: "Bounds | None") -> tuple[set[str], dict[str, str]]:
     """Every changed file outside the scope, and of these with why those outside the frozen plan."""
     files, names = desk.document(FILES, PlanFiles), [t.path for t in change.touched]
-    left = set(outside(files, change.touched)) if files is not None else set(names)
+    again = bool(desk.call.given("deliveries"))
+    left = set(outside(files, change.touched, again=again)) if files is not None else set(names)
     beyond = files_beyond(of, names)
     return left | beyond.keys(), beyond
 
