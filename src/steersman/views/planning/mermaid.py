@@ -23,13 +23,13 @@ _ARROWS = {"sequential": "-->", "parallel": "==>", "conditional": "-.->", "fallb
 def mermaid(graph: ExecutionGraph) -> str:
     """The diagram's text, ending in a newline."""
     names = {node.node_id: f"n{n}" for n, node in enumerate(graph.nodes)}
-    nodes = {node.node_id: node for node in graph.nodes}
+    boxes = {node.node_id: _box(names[node.node_id], node) for node in graph.nodes}
     lines = ["flowchart TD"]
     for n, lane in enumerate(graph.swimlanes):
         lines.append(f'    subgraph lane{n}["{_words(f"{lane.agent_id} ({lane.role})")}"]')
-        lines += [f"        {_box(names[ref], nodes.pop(ref))}" for ref in lane.node_refs if ref in nodes]
+        lines += [f"        {boxes.pop(ref)}" for ref in lane.node_refs if ref in boxes]
         lines.append("    end")
-    lines += [f"    {_box(names[ref], node)}" for ref, node in nodes.items()]
+    lines += [f"    {box}" for box in boxes.values()]
     lines += [f"    {_arrow(edge, names)}" for edge in graph.edges]
     lines += _styles(graph, names)
     return "\n".join(lines) + "\n"
