@@ -1,5 +1,7 @@
 """Tasks after their delivery: built again, lost, empty; whatever the branch says is what is told, and all of it comes back out."""
 
+import shutil
+
 import pytest
 from errand import PLAN, RIGHT, crew, hand_out, paper, rewrite, writes
 from voyage import WRONG, Project
@@ -111,6 +113,19 @@ def test_what_a_task_has_created_is_its_own(project: Project):
         assert project.git("show", "main:more.py") == text
     assert "scope_mismatch" not in [e.get("event") for e in project.entries(run)]
     undone(project, run, "taken back")
+
+
+def test_the_documents_of_a_task_that_was_taken_back_can_be_restored(project: Project):
+    """What the change is a change of is another commit then; its documents are those that were recorded."""
+    run = both(project, "merge")
+    undone(project, run, "taken back")
+    folder = project.repo / ".steersman" / "runs" / run
+    before = {p: p.read_bytes() for p in sorted((folder / "code").rglob("*")) if p.is_file()}
+    shutil.rmtree(folder)
+    told = project.call("tasks", "restore", run)
+    assert told.code == 0, told
+    assert {p: p.read_bytes() for p in sorted((folder / "code").rglob("*")) if p.is_file()} == before
+    assert "NOT as recorded" not in project.call("tasks", "show", run).out
 
 
 def test_a_branch_is_made_anew_on_what_is_there(project: Project):

@@ -9,6 +9,7 @@ from typing import Any
 from steersman.contracts.task.facts import RecordFacts
 from steersman.judges.task.inspection import Damage
 from steersman.kernel.snapshot import Item, fields
+from steersman.machines.task import work
 from steersman.runtime.call import Call
 from steersman.runtime.live import Live
 from steersman.runtime.performers.inspection import looked
@@ -37,13 +38,7 @@ def mended(world: World, live: Live) -> tuple[list[str], list[str]]:
 
 def _call(world: World, live: Live) -> Call:
     """As the machine would have it done, by whoever asks here."""
-    c = fields(live.snapshot.context)
-    given: dict[str, Any] = {"artifacts": c["artifacts"], "documents": c["documents"]}
-    given |= {
-        "phase": live.snapshot.state,
-        "commit": c["commit"] or c["base_commit"],
-        "base": c["base_commit"],
-    }
+    given = {**work.restore(live.snapshot.context), "phase": live.snapshot.state}
     item = Item(f"{live.run}:0:0", "restore", "effect", "restore", given, 0)
     return Call(world, live.run, live.machine.name, item, live.config, live.payloads, _no_part)
 
