@@ -4,19 +4,24 @@
 a command that fails is a fact, not an exception. A runner is asked for its report through that environment.
 """
 
+import asyncio
 import os
+from collections.abc import Mapping
 from typing import Literal
 
 from steersman.adapters.git_cli import quiet
 from steersman.adapters.processes import Executed, execute
 from steersman.adapters.reports import Asked, asked
 from steersman.adapters.sandbox import OpenSandbox
-from steersman.adapters.tree_paths import out_of_bounds
+from steersman.adapters.summary_patterns import count_summary
+from steersman.adapters.tree_paths import leads_out, out_of_bounds
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
+from steersman.contracts.config import ENV_REFERENCE
 from steersman.contracts.grammars import Commands
 from steersman.judges.commands import PLAIN, Blocked, approve
 from steersman.judges.reports import Unreadable, proven
 from steersman.judges.summaries import printed_tests
+from steersman.judges.summary_patterns import EXIT_CODE_ONLY, judge_summary
 from steersman.ports.sandbox import Box, Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
@@ -38,8 +43,10 @@ class LocalCommands:
         *,
         network: bool = False,
         grammars: Commands = PLAIN,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self._allow, self._network, self._grammars = allow, network, grammars
+        self._env = dict(env or {})
         self._sandbox = sandbox or OpenSandbox("none was asked for")
 
     def problem(self, command: Command) -> str | None:
@@ -62,14 +69,23 @@ class LocalCommands:
         """Returns what happened; never raises for a command that fails."""
         name, argv, source = command.name, command.argv, command.source
         if (reason := self._why_not(command, workdir)) is not None:
-            return CommandResult(name=name, argv=argv, source=source, verdict="blocked", reason=reason)
-        counts = self._counts(command)
+            return CommandResult(
+                name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
+            )
+        counts = self._counts(command) and not command.exit_code_is_enough
         with asked(argv if counts else ()) as report:
             done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
             found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), workdir)
-        verdict, tests, reason = _verdict(
-            argv if counts else (), done, found, printed_tests(output) if counts else None
-        )
+        if counts and command.summary and found is None and done.exit_code is not None:
+            counted = await asyncio.to_thread(count_summary, command.summary, output)
+            verdict, tests, reason = judge_summary(done.exit_code, counted)
+            reason = _died(done.exit_code) or reason
+        else:
+            verdict, tests, reason = _verdict(
+                argv if counts else (), done, found, printed_tests(output) if counts else None
+            )
+        if command.exit_code_is_enough and not setup:
+            reason = reason or EXIT_CODE_ONLY
         if done.exit_code == NOT_FOUND and self._sandbox.isolated:
             reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
         return CommandResult(
@@ -84,6 +100,8 @@ class LocalCommands:
             reason=reason,
             output=output,
             micros=done.micros,
+            cwd=command.cwd,
+            exit_code_only=command.exit_code_is_enough,
         )
 
     def _counts(self, command: Command) -> bool:
@@ -97,16 +115,19 @@ class LocalCommands:
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
     ) -> Executed:
         argv = command.argv
-        env = {**_environment(), **report.env}
+        env = _join_environment({**_environment(), **resolve_env(self._env)}, report.env)
+        folder = os.path.join(workdir, command.cwd) if command.cwd else workdir
+        if (reason := folder_problem(workdir, command.cwd)) is not None:
+            return Executed(None, b"", timed_out=False, micros=0, reason=reason)
         if not self._sandbox.isolated:
             if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
                 env |= quiet()
-            return await execute(argv, workdir, env, seconds, effect, cap=report.cap)
+            return await execute(argv, folder, env, seconds, effect, cap=report.cap)
         try:
             box, home = self._box(workdir, report, setup=setup)
-            async with self._sandbox.wrap(argv, box, env | home, workdir) as boxed:
+            async with self._sandbox.wrap(argv, box, env | home, folder) as boxed:
                 return await execute(
-                    boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                    boxed.argv, folder, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
                 )
         except (OSError, ValueError) as error:
             return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
@@ -135,6 +156,35 @@ def _environment() -> dict[str, str]:
     passed_on["PATH"] = ":".join(p for p in passed_on.get("PATH", os.defpath).split(":") if p.startswith("/"))
     # Bytecode written into the tree would be part of the next recorded change.
     return {**passed_on, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def resolve_env(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of [env]; one passed through is left out where steersman's own environment lacks it."""
+    resolved = {}
+    for name, value in env.items():
+        own = os.environ.get(value.removeprefix(ENV_REFERENCE)) if value.startswith(ENV_REFERENCE) else value
+        if own is not None:
+            resolved[name] = own
+    return resolved
+
+
+def _join_environment(own: Mapping[str, str], report: Mapping[str, str]) -> dict[str, str]:
+    """The report's variables beside the project's: options are appended, the reporter's folder comes first."""
+    joined = {**own, **report}
+    for name in own.keys() & report.keys():
+        joined[name] = (
+            f"{report[name]}:{own[name]}" if name == "PYTHONPATH" else f"{own[name]} {report[name]}"
+        )
+    return joined
+
+
+def folder_problem(workdir: str, cwd: str) -> str | None:
+    """Why a command cannot run in this folder of the tree, or None."""
+    if not cwd:
+        return None
+    if (trouble := leads_out(workdir, cwd)) is not None:
+        return f"cwd: {trouble}"
+    return None if os.path.isdir(os.path.join(workdir, cwd)) else f"cwd: {cwd!r} is not a folder of the tree"
 
 
 def _verdict(
