@@ -59,3 +59,8 @@ def failure_text(call: Call, r: CommandResult) -> str:
     """A command that failed, in words, with the end of what it printed; a secret is hidden before anything is cut off."""
     head = f"{r.name}: {' '.join(r.argv)}\nverdict: {r.verdict}, exit code {r.exit_code}"
     return f"{head}\n{r.reason}\n{call.payloads.hide(r.output)[-SHOWN:]}".rstrip()
+
+
+async def set_up_tree(call: Call, tree: Checkout) -> tuple[int, CommandResult | None]:
+    """Runs the project's setup in a tree: how many steps were run, and the one that failed."""
+    return await _set_up(call, tree)
