@@ -4,31 +4,62 @@
 a command that fails is a fact, not an exception. A runner is asked for its report through that environment.
 """
 
+import asyncio
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
+from steersman.adapters.command_environment import command_environment
+from steersman.adapters.file_states import (
+    States,
+    list_changed_files,
+    list_created,
+    list_plain_files,
+    list_written_folders,
+    read_digests,
+    read_states,
+)
 from steersman.adapters.git_cli import quiet
 from steersman.adapters.processes import Executed, execute
 from steersman.adapters.reports import Asked, asked
 from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.setup_layers import (
+    Attached,
+    Layer,
+    age_unchanged_files,
+    attach_layer,
+    find_layer,
+    keep_layer,
+    layer_key,
+    locked_layer,
+    note_setup,
+    note_sources,
+    publish_build,
+    read_attached,
+)
 from steersman.adapters.tree_paths import out_of_bounds
+from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_path
+from steersman.adapters.tree_views import Purpose, TreeView, prepared_view
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
 from steersman.contracts.grammars import Commands
+from steersman.contracts.workspace import Checkout
 from steersman.judges.commands import PLAIN, Blocked, approve
 from steersman.judges.reports import Unreadable, proven
 from steersman.judges.summaries import printed_tests
+from steersman.judges.text import printable
 from steersman.ports.sandbox import Box, Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
 NOT_FOUND = 127  # of a shell, and of the first program in a box
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 class LocalCommands:
     """The `Commands` port on this machine; `allow` holds the argv of the project's own checks, `grammars` its [commands].
 
-    In a box a command can write its working tree, a /tmp and a home that are gone afterwards, and has a network only
-    where `network` says so. A setup step has it anyway, because it installs, and keeps its home.
+    In a sandbox a check of a change cannot write the files that are judged (`tree_views`), and has a network only where
+    `network` says so. A setup step has it anyway, because it installs. `env` are variables of `[env]`, `writable` more
+    directories of the tree that checks may write.
     """
 
     def __init__(
@@ -38,8 +69,11 @@ class LocalCommands:
         *,
         network: bool = False,
         grammars: Commands = PLAIN,
+        env: Mapping[str, str] | None = None,
+        writable: tuple[str, ...] = (),
     ) -> None:
         self._allow, self._network, self._grammars = allow, network, grammars
+        self._env, self._writable = dict(env or {}), writable
         self._sandbox = sandbox or OpenSandbox("none was asked for")
 
     def problem(self, command: Command) -> str | None:
@@ -66,7 +100,8 @@ class LocalCommands:
         counts = self._counts(command)
         with asked(argv if counts else ()) as report:
             done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
-            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), workdir)
+            shown = shown_path(workdir, isolated=self._sandbox.isolated)
+            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), shown)
         verdict, tests, reason = _verdict(
             argv if counts else (), done, found, printed_tests(output) if counts else None
         )
@@ -93,48 +128,135 @@ class LocalCommands:
         verdict = approve(list(command.argv), self._allow, self._grammars)
         return not isinstance(verdict, Blocked) and verdict.proves == "tests"
 
+    async def set_up(
+        self, steps: Sequence[Command], tree: Checkout, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        """Runs the setup steps, or finds what they created before for the same inputs; stops at the first that fails."""
+        place = find_tree_place(tree.path)
+        if place is None:
+            return await self._run_steps(steps, tree.path, effect, seconds)
+        if not self._sandbox.isolated:
+            return await self._set_up_in_place(steps, place, tree, effect, seconds)
+        before = read_states(place.path)
+        key = layer_key([(step.cwd, *step.argv) for step in steps], place.path, before)
+        async with locked_layer(place, key):
+            layer = find_layer(place, key, tree.tree)
+            results: tuple[CommandResult, ...] = ()
+            if layer is None:
+                note_setup(place, Attached(changed=tree.changed))
+                results = await self._run_steps(steps, tree.path, effect, seconds)
+                if results and results[-1].exit_code != 0:
+                    return results
+                after = read_states(place.path)
+                layer = keep_layer(place, key, tree.tree, before, after, shared=not tree.changed)
+        attach_layer(place, layer, changed=tree.changed)
+        age_unchanged_files(place.path, layer, list_plain_files(before))
+        return results
+
+    async def _set_up_in_place(
+        self, steps: Sequence[Command], place: TreePlace, tree: Checkout, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        before = read_states(place.path)
+        results = await self._run_steps(steps, tree.path, effect, seconds)
+        created = list_created(before, read_states(place.path))
+        note_setup(place, Attached(created=tuple(sorted(created)), changed=tree.changed))
+        return results
+
+    async def _run_steps(
+        self, steps: Sequence[Command], workdir: str, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        results: list[CommandResult] = []
+        for step in steps:
+            results.append(await self.run(step, workdir, effect, seconds, setup=True))
+            if results[-1].exit_code != 0:
+                break
+        return tuple(results)
+
     async def _executed(
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
     ) -> Executed:
-        argv = command.argv
-        env = {**_environment(), **report.env}
-        if not self._sandbox.isolated:
-            if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
-                env |= quiet()
-            return await execute(argv, workdir, env, seconds, effect, cap=report.cap)
-        try:
-            box, home = self._box(workdir, report, setup=setup)
-            async with self._sandbox.wrap(argv, box, env | home, workdir) as boxed:
-                return await execute(
-                    boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
-                )
-        except (OSError, ValueError) as error:
-            return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
-
-    def _box(self, workdir: str, report: Asked, *, setup: bool) -> tuple[Box, dict[str, str]]:
-        """What a command may touch; a home that a setup step has filled is beside the tree, and removed with it."""
-        home = f"{workdir}.home"
-        if not os.path.isdir(workdir):
-            raise ValueError(f"the working directory {workdir} is gone")
+        place = find_tree_place(workdir)
+        attached = read_attached(place) if place is not None else Attached()
+        skipped = frozenset(attached.created)
+        before = read_states(workdir, skipped) if not setup else {}
+        base = place is not None and not attached.changed
+        digests = read_digests(workdir, list_plain_files(before)) if base and before else {}
+        if self._sandbox.isolated:
+            purpose: Purpose = "setup" if setup else "base" if base else "change"
+            done, links = await self._boxed(command, workdir, effect, seconds, report, purpose)
+        else:
+            done, links = await self._open(command, workdir, effect, seconds, report, setup=setup), []
         if setup:
-            os.makedirs(home, mode=0o700, exist_ok=True)
-        kept = os.path.isdir(home)
+            return done
+        after = read_states(workdir, skipped)
+        changed = [*list_changed_files(before, after), *links]
+        if base:  # code that a person has committed: only what is really different counts
+            there = [name for name in changed if name in after and name in digests]
+            same = {name for name, digest in read_digests(workdir, there).items() if digests[name] == digest}
+            changed = [name for name in changed if name not in same]
+            if place is not None and attached.layer and not changed:
+                self._publish(place, Layer(Path(attached.layer)), before, after, digests, done)
+        return done._replace(changed=tuple(changed))
+
+    def _publish(
+        self, place: TreePlace, layer: Layer, before: States, after: States, digests: dict[str, str], done: Executed
+    ) -> None:
+        """Keeps what a check on the base has written: where it wrote, and its build output."""
+        layer.add_writable(list_written_folders(before, after))
+        publish_build(place, layer)
+        note_sources(layer, digests if done.exit_code == 0 else None)
+
+    async def _open(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
+    ) -> Executed:
+        argv = command.argv
+        env = {**command_environment(self._env, setup=setup, online=True), **report.env}
+        if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
+            env |= quiet()
+        return await execute(argv, os.path.join(workdir, command.cwd), env, seconds, effect, cap=report.cap)
+
+    async def _boxed(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
+    ) -> tuple[Executed, list[str]]:
+        """Runs it in the sandbox: what happened, and the links of the tree that it replaced."""
+        argv, setup = command.argv, purpose == "setup"
         network = None if setup or self._network else ()
-        box = Box(
-            writes=(workdir, *((home,) if setup else ())),
-            reads=(report.folder,) if report.folder else (),
-            network=network,
-            home=home if kept and not setup else "",
-        )
-        return box, {"HOME": home} if kept else {}
+        try:
+            if not os.path.isdir(workdir):
+                raise ValueError(f"the working directory {workdir} is gone")
+            with await asyncio.to_thread(_Opened, workdir, purpose, self._writable) as view:
+                box = Box(
+                    reads=(report.folder,) if report.folder else (),
+                    network=network,
+                    binds=view.binds,
+                    tree=workdir,
+                )
+                env = command_environment(
+                    self._env, setup=setup, home=view.home, online=network is None
+                ) | report.env
+                cwd = os.path.join(view.shown_at, command.cwd)
+                async with self._sandbox.wrap(argv, box, env, cwd) as boxed:
+                    done = await execute(
+                        boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                    )
+                return done, view.changed_links()
+        except (OSError, ValueError) as error:
+            reason = f"cannot start {argv[0]}: {error}"
+            return Executed(None, b"", timed_out=False, micros=0, reason=reason), []
 
 
-def _environment() -> dict[str, str]:
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # A relative entry would let the tree stand in for a program.
-    passed_on["PATH"] = ":".join(p for p in passed_on.get("PATH", os.defpath).split(":") if p.startswith("/"))
-    # Bytecode written into the tree would be part of the next recorded change.
-    return {**passed_on, "PYTHONDONTWRITEBYTECODE": "1"}
+class _Opened:
+    """A view whose copies were made in another thread."""
+
+    def __init__(self, workdir: str, purpose: Purpose, writable: tuple[str, ...]) -> None:
+        self._view = prepared_view(workdir, purpose, writable)
+        self._entered = self._view.__enter__()
+
+    def __enter__(self) -> TreeView:
+        return self._entered
+
+    def __exit__(self, *error: object) -> None:
+        self._view.__exit__(None, None, None)
 
 
 def _verdict(
@@ -144,8 +266,15 @@ def _verdict(
         return "timeout", printed, "stopped with all it had started: its time was over"
     if done.exit_code is None:
         return "failed", None, done.reason
+    if done.changed:
+        return "failed", printed, f"it changed files of the tree while it ran: {_listed(done.changed)}"
     verdict, tests, reason = proven(argv, done.exit_code, report, printed)
     return verdict, tests, _died(done.exit_code) or reason
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return printable(", ".join(names[:5])) + more
 
 
 def _died(code: int) -> str:
