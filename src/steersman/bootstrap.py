@@ -234,10 +234,11 @@ def _named_secrets(project: str) -> tuple[str, ...]:
     from pathlib import Path
 
     from steersman.adapters.config import load_config as load
+    from steersman.contracts.config import secret_env_names
     from steersman.errors import SteersmanError
 
     try:
-        names: tuple[str, ...] = load(Path(project)).config.redact.env
+        names = secret_env_names(load(Path(project)).config)
     except (SteersmanError, OSError):  # a broken file is told where it is needed
         return ()
     return names
@@ -292,9 +293,16 @@ def _passing() -> "Path":
 def _commands(config: "Config") -> Any:
     from steersman.adapters.commands import LocalCommands
 
-    allow = tuple(tuple(argv) for argv in config.checks.values())
+    allow = tuple(check.run for check in config.checks.values())
     network, grammars = config.sandbox.network, config.commands
-    return LocalCommands(allow, sandbox(config), network=network, grammars=grammars)
+    return LocalCommands(
+        allow,
+        sandbox(config),
+        network=network,
+        grammars=grammars,
+        env=config.env,
+        writable=config.worktree.writable,
+    )
 
 
 def sandbox(config: "Config") -> Any:

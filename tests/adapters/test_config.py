@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steersman.adapters.config import find_config, load_config, parse_config, read_config
 from steersman.adapters.detect import detect_checks, render_config
-from steersman.contracts.config import Config, Role, config_schema
+from steersman.contracts.config import Check, Config, Role, SetupStep, config_schema
 from steersman.errors import UserError
 
 FULL = """
@@ -65,8 +65,8 @@ def test_full():
         "draft-pr",
         ("tests/test_old.py::test_slow",),
     )
-    assert config.worktree.setup == (("uv", "sync", "--frozen"),)
-    assert config.checks == {"unit": ("uv", "run", "pytest", "-q")}
+    assert config.worktree.setup == (SetupStep(("uv", "sync", "--frozen")),)
+    assert config.checks == {"unit": Check(("uv", "run", "pytest", "-q"))}
     assert config.roles["coder"] == Role(
         agent="claude",
         model="sonnet",
@@ -297,7 +297,7 @@ def test_render():
     checks = {"unit": ("python", "-m", "pytest", "-q"), "odd.name": ("sh", 'a "b" \\ \x7f é\n')}
     roles = {"coder": {"agent": "claude"}, "tester": {"agent": "scripted", "script": "x.yaml"}}
     config = parse_config(render_config(checks=checks, roles=roles, base="trunk", deliver="merge"), "x")
-    assert config.checks == checks
+    assert {name: check.run for name, check in config.checks.items()} == checks
     assert config.roles["tester"].script == "x.yaml"
     assert (config.base, config.deliver) == ("trunk", "merge")
 

@@ -216,3 +216,59 @@ def test_a_check_writes_its_tree_and_nothing_else(workdir):
     result = run((PY, "-c", code), workdir)
     assert (workdir / "in").exists()
     assert (result.exit_code == 0) == (beside / "out").exists() == (not workdir.sandbox.isolated)
+
+
+def test_a_check_runs_in_its_folder(workdir):
+    """`cwd` is the folder in the tree; one that is not there, or leads out of it, starts nothing."""
+    (workdir / "packages" / "a").mkdir(parents=True)
+    (workdir / "out").symlink_to("/")
+    commands = LocalCommands((), workdir.sandbox)
+
+    def where(cwd):
+        command = Command("where", ("pwd",), cwd=cwd)
+        return asyncio.run(commands.run(command, str(workdir), "none:0:0", 20))
+
+    found = where("packages/a")
+    assert (found.verdict, found.cwd) == ("passed", "packages/a")
+    assert found.output.strip().endswith("packages/a")
+    for cwd, problem in (("missing", "not a folder"), ("out", "leads out")):
+        found = where(cwd)
+        assert (found.verdict, found.exit_code) == ("failed", None)
+        assert problem in found.reason
+
+
+def test_variables_of_the_project(workdir, monkeypatch):
+    """[env] reaches a check; `env:NAME` passes one through, and options stand beside those of the reporter."""
+    monkeypatch.setenv("MINE", "passed through")
+    env = {"PLAIN": "x", "THEIRS": "env:MINE", "GONE": "env:NOT_THERE", "PYTEST_ADDOPTS": "-k test_b"}
+    show = "import os; print(*(os.environ.get(n, '-') for n in ('PLAIN', 'THEIRS', 'GONE', 'MINE')), sep='|')"
+    assert run((PY, "-c", show), workdir, env=env).output.strip() == "x|passed through|-|-"
+    (workdir / "test_x.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
+    found = run((PY, "-m", "pytest", "-q"), workdir, env=env)
+    assert (found.verdict, found.tests, found.report.passed) == ("passed", 1, ("test_x.py::test_b",))
+
+
+UVU = "print('  Total:     32\\n  Passed:    32\\n  Skipped:   0\\n')"
+OWN = "print('All fine: 32 tests')"
+
+
+@pytest.mark.parametrize(
+    ("program", "more", "verdict", "tests", "reason"),
+    [
+        (UVU, {}, "passed", 32, ""),
+        (OWN, {}, "passed", None, ""),
+        (OWN, {"summary": r"fine: (?P<passed>\d+)"}, "passed", 32, ""),
+        (OWN, {"summary": r"good: (?P<passed>\d+)"}, "no_tests", None, "matches nothing"),
+        (OWN + ";raise SystemExit(3)", {"summary": r"fine: (?P<passed>\d+)"}, "failed", 32, ""),
+        ("print('a'*40)", {"summary": r"(a|a)*(?P<passed>\d)"}, "no_tests", None, "takes longer than"),
+        (OWN, {"exit_code_is_enough": True}, "passed", None, "exit code only (chosen in steersman.toml)"),
+        ("raise SystemExit(3)", {"exit_code_is_enough": True}, "failed", None, "exit code only"),
+    ],
+)
+def test_runners_that_nobody_knows(workdir, program, more, verdict, tests, reason):
+    """A summary pattern counts tests, within a time; an exit code is enough where the project says so."""
+    command = Command("unit", (PY, "-c", program), **more)
+    found = asyncio.run(LocalCommands((), workdir.sandbox).run(command, str(workdir), "none:0:0", 20))
+    assert (found.verdict, found.tests) == (verdict, tests)
+    assert reason in found.reason
+    assert found.exit_code_only == ("exit_code_is_enough" in more)

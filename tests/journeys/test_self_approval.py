@@ -193,7 +193,7 @@ def test_the_configuration_of_a_run_is_what_it_was(mutiny, who):
     assert checks["unit"] == voyage.UNIT
     assert mutiny.texts
     frozen = mutiny.frozen
-    assert (frozen.sandbox.mode, list(frozen.checks["unit"])) == (mutiny.mode, voyage.UNIT)
+    assert (frozen.sandbox.mode, list(frozen.checks["unit"].run)) == (mutiny.mode, voyage.UNIT)
 
 
 def test_what_was_put_into_a_prompt_is_on_tape(mutiny):

@@ -66,6 +66,16 @@ def test_a_round_without_a_counted_test_says_what_to_do():
     assert weigh(told([lint], ["lint"])).first.reason == RUNS_NONE
 
 
+def test_an_exit_code_is_enough_where_a_person_chose_it():
+    """A check that passes by its exit code, by the project's choice, speaks for a pass; one that fails does not."""
+    own = {"source": "project", "tests": None, "exit_code_only": True}
+    passed = result("passed", ("make", "e2e"), **own)
+    assert told([passed]) == [passed]
+    assert (weigh([passed]).tests, weigh([passed]).passed) == (1, 1)
+    failed = result("failed", ("make", "e2e"), cwd="app", **own)
+    assert (weigh([failed]).tests, weigh([failed]).failed_commands) == (0, ("app: make e2e",))
+
+
 @pytest.mark.parametrize("other", [result("passed", tests=1), result("failed"), result("passed", tests=0)])
 def test_a_round_that_says_something_itself_is_left_alone(other):
     """A counted test, or a failure, is what there is to tell."""

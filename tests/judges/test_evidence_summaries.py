@@ -16,6 +16,7 @@ PRINTED = [
     ("mocha", "  3 passing (10ms)\n  1 failing\n", 4),
     ("node tap", "# tests 4\n# pass 2\n# fail 1\n# skipped 1\n", 3),
     ("node spec", "ℹ tests 4\nℹ pass 4\nℹ fail 0\n", 4),
+    ("uvu", "  Total:     4\n  Passed:    3\n  Skipped:   2\n  Duration:  1.62ms\n", 4),
     ("bun", " 3 pass\n 0 fail\n 3 expect() calls\n", 3),
     ("deno", "ok | 3 passed (2 steps) | 0 failed (5ms)\n", 3),
     ("rspec", "5 examples, 1 failure, 1 pending\n", 4),

@@ -9,7 +9,7 @@ from test_retries import GOOD, PLAN
 from toys import begun, driven, played, settled, tape, world_of
 
 from steersman.contracts.commands import CommandResult, Report
-from steersman.contracts.config import Rules, Worktree
+from steersman.contracts.config import Rules, SetupStep, Worktree
 from steersman.errors import ContractError, SteersmanError
 from steersman.judges.evidence import NOT_TOLD, RUNS_NONE
 from steersman.runtime.bridge import Bridge
@@ -182,7 +182,7 @@ def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
 
 def test_a_base_tree_that_could_not_be_checked_is_a_question(tmp_path):
     """Without a baseline everything may pass and still nothing is approved without a person."""
-    config = fake_config(worktree=Worktree(setup=(("ready",),)))
+    config = fake_config(worktree=Worktree(setup=(SetupStep(("ready",)),)))
     tries = []
 
     def judge(command, workdir):

@@ -6,7 +6,7 @@ from test_retries import crew
 from toys import begun, driven, played, world_of
 
 from steersman.contracts.agent import AgentReply
-from steersman.contracts.config import Worktree
+from steersman.contracts.config import SetupStep, Worktree
 from steersman.testing import FakeAgent, ScriptedCommands, fake_config
 from steersman.testing.files import result
 
@@ -27,7 +27,7 @@ def judge(ready):
 
 def config(**more):
     """A project whose trees need setting up."""
-    return fake_config(worktree=Worktree(setup=(SETUP,)), **more)
+    return fake_config(worktree=Worktree(setup=(SetupStep(SETUP),)), **more)
 
 
 def test_after_an_attempt_that_edited(tmp_path):

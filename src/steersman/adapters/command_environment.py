@@ -23,11 +23,41 @@ TOOLCHAINS = (
 )
 # Only for setup, which has the network: proxies and package indexes, which may hold credentials.
 NETWORK = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *(
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+    ),
     *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT"),
-    *("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_HTTP_TIMEOUT", "UV_NATIVE_TLS"),
-    *("npm_config_registry", "NPM_CONFIG_REGISTRY", "NPM_TOKEN", "NODE_AUTH_TOKEN", "YARN_NPM_REGISTRY_SERVER"),
-    *("GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOSUMDB", "GOINSECURE", "CARGO_NET_GIT_FETCH_WITH_CLI"),
+    *(
+        "UV_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        "UV_EXTRA_INDEX_URL",
+        "UV_INDEX",
+        "UV_HTTP_TIMEOUT",
+        "UV_NATIVE_TLS",
+    ),
+    *(
+        "npm_config_registry",
+        "NPM_CONFIG_REGISTRY",
+        "NPM_TOKEN",
+        "NODE_AUTH_TOKEN",
+        "YARN_NPM_REGISTRY_SERVER",
+    ),
+    *(
+        "GOPROXY",
+        "GOPRIVATE",
+        "GONOPROXY",
+        "GONOSUMDB",
+        "GOSUMDB",
+        "GOINSECURE",
+        "CARGO_NET_GIT_FETCH_WITH_CLI",
+    ),
     *("POETRY_HTTP_BASIC_USERNAME", "POETRY_HTTP_BASIC_PASSWORD", "CARGO_REGISTRY_TOKEN"),
 )
 # Toolchains that look below HOME, which is another one in the sandbox.
@@ -69,7 +99,9 @@ def command_environment(
 def clean_path(environ: Mapping[str, str]) -> str:
     """PATH without relative entries, which would let the tree stand in for a program, and without an activated venv."""
     active = environ.get("VIRTUAL_ENV", "")
-    dropped = {os.path.join(active, "bin"), os.path.join(os.path.realpath(active), "bin")} if active else set()
+    dropped = (
+        {os.path.join(active, "bin"), os.path.join(os.path.realpath(active), "bin")} if active else set()
+    )
     entries = environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(entry for entry in entries if os.path.isabs(entry) and entry not in dropped)
 

@@ -5,28 +5,15 @@ a command that fails is a fact, not an exception. A runner is asked for its repo
 """
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
-from steersman.adapters.command_environment import command_environment
-from steersman.adapters.file_states import (
-    States,
-    list_changed_files,
-    list_created,
-    list_plain_files,
-    list_written_folders,
-    read_digests,
-    read_states,
-)
-from steersman.adapters.git_cli import quiet
-from steersman.adapters.processes import Executed, execute
-from steersman.adapters.reports import Asked, asked
+from steersman.adapters.file_states import list_created, list_plain_files, read_states
+from steersman.adapters.processes import Executed
+from steersman.adapters.reports import asked
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.adapters.setup_layers import (
     Attached,
-    Layer,
     age_unchanged_files,
     attach_layer,
     find_layer,
@@ -34,21 +21,21 @@ from steersman.adapters.setup_layers import (
     layer_key,
     locked_layer,
     note_setup,
-    note_sources,
-    publish_build,
-    read_attached,
+    restore_files,
 )
+from steersman.adapters.summary_patterns import count_summary
+from steersman.adapters.tree_commands import TreeCommands
 from steersman.adapters.tree_paths import out_of_bounds
 from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_path
-from steersman.adapters.tree_views import Purpose, TreeView, prepared_view
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
 from steersman.contracts.grammars import Commands
 from steersman.contracts.workspace import Checkout
 from steersman.judges.commands import PLAIN, Blocked, approve
 from steersman.judges.reports import Unreadable, proven
 from steersman.judges.summaries import printed_tests
+from steersman.judges.summary_patterns import EXIT_CODE_ONLY, judge_summary
 from steersman.judges.text import printable
-from steersman.ports.sandbox import Box, Sandbox
+from steersman.ports.sandbox import Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
 NOT_FOUND = 127  # of a shell, and of the first program in a box
@@ -72,9 +59,9 @@ class LocalCommands:
         env: Mapping[str, str] | None = None,
         writable: tuple[str, ...] = (),
     ) -> None:
-        self._allow, self._network, self._grammars = allow, network, grammars
-        self._env, self._writable = dict(env or {}), writable
+        self._allow, self._grammars = allow, grammars
         self._sandbox = sandbox or OpenSandbox("none was asked for")
+        self._trees = TreeCommands(self._sandbox, network=network, env=dict(env or {}), writable=writable)
 
     def problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
@@ -96,15 +83,24 @@ class LocalCommands:
         """Returns what happened; never raises for a command that fails."""
         name, argv, source = command.name, command.argv, command.source
         if (reason := self._why_not(command, workdir)) is not None:
-            return CommandResult(name=name, argv=argv, source=source, verdict="blocked", reason=reason)
-        counts = self._counts(command)
+            return CommandResult(
+                name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
+            )
+        counts = self._counts(command) and not command.exit_code_is_enough
         with asked(argv if counts else ()) as report:
-            done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
+            done = await self._trees.execute(command, workdir, effect, seconds, report, setup=setup)
             shown = shown_path(workdir, isolated=self._sandbox.isolated)
             found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), shown)
-        verdict, tests, reason = _verdict(
-            argv if counts else (), done, found, printed_tests(output) if counts else None
-        )
+        if counts and command.summary and found is None and done.exit_code is not None and not done.changed:
+            counted = await asyncio.to_thread(count_summary, command.summary, output)
+            verdict, tests, reason = judge_summary(done.exit_code, counted)
+            reason = _died(done.exit_code) or reason
+        else:
+            verdict, tests, reason = _verdict(
+                argv if counts else (), done, found, printed_tests(output) if counts else None
+            )
+        if command.exit_code_is_enough and not setup:
+            reason = reason or EXIT_CODE_ONLY
         if done.exit_code == NOT_FOUND and self._sandbox.isolated:
             reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
         return CommandResult(
@@ -119,6 +115,8 @@ class LocalCommands:
             reason=reason,
             output=output,
             micros=done.micros,
+            cwd=command.cwd,
+            exit_code_only=command.exit_code_is_enough,
         )
 
     def _counts(self, command: Command) -> bool:
@@ -147,7 +145,7 @@ class LocalCommands:
                 results = await self._run_steps(steps, tree.path, effect, seconds)
                 if results and results[-1].exit_code != 0:
                     return results
-                after = read_states(place.path)
+                after = restore_files(place, before)
                 layer = keep_layer(place, key, tree.tree, before, after, shared=not tree.changed)
         attach_layer(place, layer, changed=tree.changed)
         age_unchanged_files(place.path, layer, list_plain_files(before))
@@ -158,7 +156,7 @@ class LocalCommands:
     ) -> tuple[CommandResult, ...]:
         before = read_states(place.path)
         results = await self._run_steps(steps, tree.path, effect, seconds)
-        created = list_created(before, read_states(place.path))
+        created = list_created(before, restore_files(place, before))
         note_setup(place, Attached(created=tuple(sorted(created)), changed=tree.changed))
         return results
 
@@ -171,92 +169,6 @@ class LocalCommands:
             if results[-1].exit_code != 0:
                 break
         return tuple(results)
-
-    async def _executed(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
-    ) -> Executed:
-        place = find_tree_place(workdir)
-        attached = read_attached(place) if place is not None else Attached()
-        skipped = frozenset(attached.created)
-        before = read_states(workdir, skipped) if not setup else {}
-        base = place is not None and not attached.changed
-        digests = read_digests(workdir, list_plain_files(before)) if base and before else {}
-        if self._sandbox.isolated:
-            purpose: Purpose = "setup" if setup else "base" if base else "change"
-            done, links = await self._boxed(command, workdir, effect, seconds, report, purpose)
-        else:
-            done, links = await self._open(command, workdir, effect, seconds, report, setup=setup), []
-        if setup:
-            return done
-        after = read_states(workdir, skipped)
-        changed = [*list_changed_files(before, after), *links]
-        if base:  # code that a person has committed: only what is really different counts
-            there = [name for name in changed if name in after and name in digests]
-            same = {name for name, digest in read_digests(workdir, there).items() if digests[name] == digest}
-            changed = [name for name in changed if name not in same]
-            if place is not None and attached.layer and not changed:
-                self._publish(place, Layer(Path(attached.layer)), before, after, digests, done)
-        return done._replace(changed=tuple(changed))
-
-    def _publish(
-        self, place: TreePlace, layer: Layer, before: States, after: States, digests: dict[str, str], done: Executed
-    ) -> None:
-        """Keeps what a check on the base has written: where it wrote, and its build output."""
-        layer.add_writable(list_written_folders(before, after))
-        publish_build(place, layer)
-        note_sources(layer, digests if done.exit_code == 0 else None)
-
-    async def _open(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
-    ) -> Executed:
-        argv = command.argv
-        env = {**command_environment(self._env, setup=setup, online=True), **report.env}
-        if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
-            env |= quiet()
-        return await execute(argv, os.path.join(workdir, command.cwd), env, seconds, effect, cap=report.cap)
-
-    async def _boxed(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
-    ) -> tuple[Executed, list[str]]:
-        """Runs it in the sandbox: what happened, and the links of the tree that it replaced."""
-        argv, setup = command.argv, purpose == "setup"
-        network = None if setup or self._network else ()
-        try:
-            if not os.path.isdir(workdir):
-                raise ValueError(f"the working directory {workdir} is gone")
-            with await asyncio.to_thread(_Opened, workdir, purpose, self._writable) as view:
-                box = Box(
-                    reads=(report.folder,) if report.folder else (),
-                    network=network,
-                    binds=view.binds,
-                    tree=workdir,
-                )
-                env = command_environment(
-                    self._env, setup=setup, home=view.home, online=network is None
-                ) | report.env
-                cwd = os.path.join(view.shown_at, command.cwd)
-                async with self._sandbox.wrap(argv, box, env, cwd) as boxed:
-                    done = await execute(
-                        boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
-                    )
-                return done, view.changed_links()
-        except (OSError, ValueError) as error:
-            reason = f"cannot start {argv[0]}: {error}"
-            return Executed(None, b"", timed_out=False, micros=0, reason=reason), []
-
-
-class _Opened:
-    """A view whose copies were made in another thread."""
-
-    def __init__(self, workdir: str, purpose: Purpose, writable: tuple[str, ...]) -> None:
-        self._view = prepared_view(workdir, purpose, writable)
-        self._entered = self._view.__enter__()
-
-    def __enter__(self) -> TreeView:
-        return self._entered
-
-    def __exit__(self, *error: object) -> None:
-        self._view.__exit__(None, None, None)
 
 
 def _verdict(

@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steersman.contracts.config import MAX_HOURS, MAX_USD, ChatAgent, Config, Role, config_schema
+from steersman.adapters.config_commands import command_problems, env_problems
+from steersman.contracts.config import (
+    MAX_HOURS,
+    MAX_USD,
+    ChatAgent,
+    Config,
+    Role,
+    config_schema,
+    expand_commands,
+)
 from steersman.errors import UserError
 from steersman.judges.problems import Problem, problems_of
 from steersman.judges.text import clip, one_line, visible
@@ -244,6 +253,7 @@ def _without_amounts(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contract_form(value: dict[str, Any]) -> dict[str, Any]:
+    value = expand_commands(value)
     for place in _PLACES:
         if _table(value, place):
             value = _with(value, place, _in_units(_table(value, place)))
@@ -278,15 +288,8 @@ def _joined(value: dict[str, Any]) -> list[Problem]:
             found += (Problem((*place, name, field), wrong) for field, wrong in _script(role))
             found += (Problem((*place, name, field), wrong) for field, wrong in _surplus(role, fields))
     found += _names(_table(value, ("chat", "agents")), _table(value, ("chat",)).get("host"))
-    argvs: list[tuple[tuple[str | int, ...], list[str]]] = [
-        (("checks", name), argv) for name, argv in value.get("checks", {}).items()
-    ]
-    argvs += [
-        (("worktree", "setup", n), argv) for n, argv in enumerate(value.get("worktree", {}).get("setup", ()))
-    ]
-    found += [
-        Problem((*path, 0), "is empty: a program is missing") for path, argv in argvs if not argv[0].strip()
-    ]
+    found += command_problems(value)
+    found += env_problems(value.get("env", {}))
     found += [
         Problem(("no_tests", n), f"{clip(name, 40)!r} is no check: name one of [checks]")
         for n, name in enumerate(value.get("no_tests", ()))

@@ -19,7 +19,12 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
     ("no_tests",): 'no_tests = ["lint"]',
     ("worktree", "include"): 'include = [".env.test"]',
     ("worktree", "setup"): 'setup = [["uv", "sync", "--frozen"]]',
+    ("worktree", "writable"): 'writable = ["build"]',
     ("worktree",): '[worktree] and below it include = [".env.test"]',
+    ("checks", "*", "cwd"): 'cwd = "packages/a"',
+    ("checks", "*", "summary"): "summary = 'Passed: +(?P<passed>\\d+)'",
+    ("checks", "*", "exit_code_is_enough"): "exit_code_is_enough = true",
+    ("env",): '[env] and below it CI = "true" or TOKEN = "env:TOKEN"',
     ("checks",): '[checks] and below it unit = ["python", "-m", "pytest", "-q"]',
     ("roles", "*", "agent"): 'agent = "claude"',
     ("roles", "*", "model"): 'model = "sonnet"',
@@ -91,5 +96,10 @@ def _did_you_mean(path: tuple[str | int, ...]) -> str:
 
 def _known_at(table: tuple[str, ...]) -> list[str]:
     parts = config_schema()["$defs"]
-    part = parts.get(_TABLES.get(table[:2]) or (table[0].capitalize() if table else "Config"), {})
+    if len(table) > 1 and table[0] == "checks":
+        part = parts["Check"]
+    elif table[:2] == ("worktree", "setup"):
+        part = parts["SetupStep"]
+    else:
+        part = parts.get(_TABLES.get(table[:2]) or (table[0].capitalize() if table else "Config"), {})
     return sorted(part.get("properties", {}))

@@ -19,27 +19,109 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from steersman.adapters.file_states import States, list_created, list_plain_files, read_digests
+from steersman.adapters.file_states import (
+    States,
+    list_changed_files,
+    list_created,
+    list_plain_files,
+    read_digests,
+    read_states,
+)
+from steersman.adapters.git_cli import run
 from steersman.adapters.removal import delete
 from steersman.adapters.tree_places import TreePlace
 
 # Files that say what is installed, wherever they are in the tree.
 INPUTS = (
     *("uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt"),
-    *("requirements*.in", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "environment.yml"),
+    *(
+        "requirements*.in",
+        "constraints*.txt",
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "tox.ini",
+        "environment.yml",
+    ),
     *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
-    *("yarn.lock", ".yarnrc.yml", ".npmrc", "bun.lock", "bun.lockb", "lerna.json", ".python-version", ".nvmrc"),
-    *("go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "rust-toolchain*", ".tool-versions"),
-    *("build.gradle*", "settings.gradle*", "gradle.properties", "gradle-wrapper.properties", "libs.versions.toml"),
-    *("pom.xml", "maven-wrapper.properties", "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.lock"),
+    *(
+        "yarn.lock",
+        ".yarnrc.yml",
+        ".npmrc",
+        "bun.lock",
+        "bun.lockb",
+        "lerna.json",
+        ".python-version",
+        ".nvmrc",
+    ),
+    *(
+        "go.mod",
+        "go.sum",
+        "go.work",
+        "go.work.sum",
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain*",
+        ".tool-versions",
+    ),
+    *(
+        "build.gradle*",
+        "settings.gradle*",
+        "gradle.properties",
+        "gradle-wrapper.properties",
+        "libs.versions.toml",
+    ),
+    *(
+        "pom.xml",
+        "maven-wrapper.properties",
+        "Gemfile",
+        "Gemfile.lock",
+        "composer.json",
+        "composer.lock",
+        "mix.lock",
+    ),
 )
 # What package managers create; anything else that setup leaves in a tree was made from its sources.
 DEPENDENCIES = (
-    *(".venv", "venv", "env", ".tox", ".nox", "*.egg-info", "*.dist-info", "__pycache__", "node_modules", ".yarn"),
-    *(".pnp.cjs", ".pnp.loader.mjs", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock"),
-    *("Cargo.lock", "go.sum", "go.work.sum", "vendor", "target", ".gradle", ".mvn", ".bundle", ".cache", ".npm"),
+    *(
+        ".venv",
+        "venv",
+        "env",
+        ".tox",
+        ".nox",
+        "*.egg-info",
+        "*.dist-info",
+        "__pycache__",
+        "node_modules",
+        ".yarn",
+    ),
+    *(
+        ".pnp.cjs",
+        ".pnp.loader.mjs",
+        "package-lock.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "uv.lock",
+        "poetry.lock",
+    ),
+    *(
+        "Cargo.lock",
+        "go.sum",
+        "go.work.sum",
+        "vendor",
+        "target",
+        ".gradle",
+        ".mvn",
+        ".bundle",
+        ".cache",
+        ".npm",
+    ),
 )
-BUILD_OUTPUT = ("target", ".gradle", "build/.gradle")  # that checks on the base leave for those that come after
+BUILD_OUTPUT = (
+    "target",
+    ".gradle",
+    "build/.gradle",
+)  # that checks on the base leave for those that come after
 WRITABLE_INSIDE = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
 KEPT_LAYERS = 6
 KEPT_SECONDS = 14 * 86_400
@@ -112,7 +194,9 @@ def find_layer(place: TreePlace, key: str, tree: str) -> Layer | None:
     return None
 
 
-def keep_layer(place: TreePlace, key: str, tree: str, before: States, after: States, *, shared: bool) -> Layer:
+def keep_layer(
+    place: TreePlace, key: str, tree: str, before: States, after: States, *, shared: bool
+) -> Layer:
     """Moves what setup has created out of the tree into a layer, shared or for this tree alone."""
     created = tuple(sorted(list_created(before, after)))
     record = Record(created=created, from_sources=any(map(_is_from_sources, created)))
@@ -143,6 +227,21 @@ def attach_layer(place: TreePlace, layer: Layer, *, changed: bool) -> None:
 def note_setup(place: TreePlace, attached: Attached) -> None:
     """Remembers beside the tree what was set up for it."""
     _save(place.beside("setup.json"), attached)
+
+
+def restore_files(place: TreePlace, before: States) -> States:
+    """Undoes what setup has changed in files of the tree, such as a lock file written anew; returns what is there then."""
+    after = read_states(place.path)
+    if names := list_changed_files(before, after):
+        feed = b"".join(os.fsencode(name) + b"\0" for name in names)
+        env = {
+            "GIT_DIR": str(place.beside("git")),
+            "GIT_WORK_TREE": str(place.path),
+            "GIT_INDEX_FILE": str(place.beside("index")),
+        }
+        run(("checkout-index", "--force", "-z", "--stdin"), place.path, env, feed)
+        after = read_states(place.path)
+    return after
 
 
 def read_attached(place: TreePlace) -> Attached:
@@ -184,7 +283,7 @@ def age_unchanged_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
 async def locked_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
     """Only one process builds a layer at a time; the others wait for it."""
     place.setups.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(place.setups / f".{key}.lock", "wb") as file:
+    with open(place.setups / f".{key}.lock", "wb") as file:  # noqa: ASYNC230  a small local file
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -46,9 +46,7 @@ class TreeView(NamedTuple):
 
     def changed_links(self) -> list[str]:
         """Links that the command has replaced."""
-        return [
-            path for path, goal in self.links if not os.path.islink(path) or os.readlink(path) != goal
-        ]
+        return [path for path, goal in self.links if not os.path.islink(path) or os.readlink(path) != goal]
 
 
 @contextmanager
@@ -63,6 +61,22 @@ def prepared_view(workdir: str, purpose: Purpose, writable: Sequence[str] = ()) 
         yield _Plan(place, purpose, scratch, tuple(writable)).view()
     finally:
         delete(scratch)
+
+
+class OpenedView:
+    """A view whose copies are made when it is constructed, so that another thread can make them."""
+
+    def __init__(self, workdir: str, purpose: Purpose, writable: Sequence[str] = ()) -> None:
+        if not os.path.isdir(workdir):
+            raise ValueError(f"the working directory {workdir} is gone")
+        self._view = prepared_view(workdir, purpose, writable)
+        self._entered = self._view.__enter__()
+
+    def __enter__(self) -> TreeView:
+        return self._entered
+
+    def __exit__(self, *error: object) -> None:
+        self._view.__exit__(None, None, None)
 
 
 class _Plan:
@@ -82,9 +96,7 @@ class _Plan:
         if self._purpose != "setup":
             binds += self._layer_binds()
         home = () if self._purpose == "read" else tuple(self._home_binds())
-        return TreeView(
-            place.shown_at, (*binds, *home), home=HOME if home else "", links=tuple(self._links)
-        )
+        return TreeView(place.shown_at, (*binds, *home), home=HOME if home else "", links=tuple(self._links))
 
     # -- the tree ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,9 @@ class Command(msgspec.Struct, frozen=True):
     argv: Argv
     source: Literal["project", "tester"] = "project"
     tests: bool = True  # False: it runs none, and nothing that it prints is counted as one
+    cwd: str = ""  # relative to the top of the tree; "" is the top
+    summary: str = ""  # a pattern of the project that counts tests in the output
+    exit_code_is_enough: bool = False  # the project's choice: exit code 0 is evidence without a counted test
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,3 +50,5 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""  # why blocked, or how it died
     output: str = ""  # outside text: stored as a payload, never in an entry
     micros: int = 0
+    cwd: str = ""
+    exit_code_only: bool = False  # the exit code alone decided, by the project's choice

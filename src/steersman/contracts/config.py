@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.agent import Permissions
+from steersman.contracts.commands import Command
 from steersman.contracts.grammars import Commands
 from steersman.contracts.schemas import without_null
 
@@ -24,14 +25,36 @@ Words = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=64)]
 # A name in any script, without what ends a word.
 Mention = Annotated[str, Meta(pattern=r"^[^\s@`'\"<>()\[\]{},;:!?/\\|#*~^$%&=+]{1,32}$")]
 Seconds = Annotated[int, Meta(ge=1, le=86_400)]
+Folder = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00\\]*$")]  # inside the tree; see `config_paths`
+SummaryPattern = Annotated[str, Meta(max_length=500)]
+EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+EnvValue = Annotated[str, Meta(max_length=8000, pattern=r"^[^\x00]*$")]
+ENV_REFERENCE = "env:"  # before the name of a variable of steersman's own environment
 Amount = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+
+
+class Check(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A command that judges a tree; in the file an argv list alone is its `run`."""
+
+    run: Words
+    cwd: Folder = ""  # relative to the top of the tree; "" is the top
+    summary: SummaryPattern = ""  # counts tests in the output where the runner is unknown
+    exit_code_is_enough: bool = False  # a person's choice: exit code 0 is evidence without a counted test
+
+
+class SetupStep(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A command that makes a fresh tree ready; in the file an argv list alone is its `run`."""
+
+    run: Words
+    cwd: Folder = ""
 
 
 class Worktree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a fresh working tree needs before anyone works in it."""
 
     include: tuple[Text, ...] = ()  # files git does not know, copied from the user's checkout
-    setup: tuple[Words, ...] = ()
+    setup: tuple[SetupStep, ...] = ()
+    writable: tuple[Folder, ...] = ()  # more places in the tree that checks may write
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -161,7 +184,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     known_failures: tuple[Text, ...] = ()  # tests or checks that fail before any change, acknowledged by name
     no_tests: tuple[Name, ...] = ()  # checks that run none, such as linters: their exit code alone counts
     worktree: Worktree = Worktree()
-    checks: dict[Name, Words] = msgspec.field(default_factory=dict)
+    checks: dict[Name, Check] = msgspec.field(default_factory=dict)
+    env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)  # for setup and checks
     roles: dict[Name, Role] = msgspec.field(default_factory=dict)
     budget: Budget = Budget()
     unattended: Unattended = Unattended()
@@ -173,6 +197,56 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     chat: Chat = Chat()
     sandbox: Sandbox = Sandbox()
     commands: Commands = Commands()
+
+
+def decode_frozen_config(data: bytes | str) -> Config:
+    """Decodes the configuration of a run, also one frozen when checks and setup steps were argv lists only."""
+    return msgspec.convert(expand_commands(msgspec.json.decode(data)), Config)
+
+
+def expand_commands(value: Any) -> Any:
+    """Writes every argv list under `checks` and `worktree.setup` as the table that it stands for."""
+    if not isinstance(value, dict):
+        return value
+    checks, worktree = value.get("checks"), value.get("worktree")
+    if isinstance(checks, dict):
+        value = {**value, "checks": {name: _command_table(check) for name, check in checks.items()}}
+    if isinstance(worktree, dict) and isinstance(worktree.get("setup"), list):
+        value = {**value, "worktree": {**worktree, "setup": [_command_table(s) for s in worktree["setup"]]}}
+    return value
+
+
+def _command_table(written: Any) -> Any:
+    return {"run": written} if isinstance(written, list) else written
+
+
+def check_commands(config: Config) -> list[Command]:
+    """The project's checks as commands, in the order of the file."""
+    return [
+        Command(
+            name,
+            check.run,
+            tests=name not in config.no_tests,
+            cwd=check.cwd,
+            summary=check.summary,
+            exit_code_is_enough=check.exit_code_is_enough,
+        )
+        for name, check in config.checks.items()
+    ]
+
+
+def setup_commands(config: Config) -> list[Command]:
+    """The project's setup steps as commands, in order; `setup 1` is the first."""
+    return [
+        Command(f"setup {n}", step.run, tests=False, cwd=step.cwd)
+        for n, step in enumerate(config.worktree.setup, 1)
+    ]
+
+
+def secret_env_names(config: Config) -> tuple[str, ...]:
+    """Variables whose values are hidden: those of [redact] and those that [env] passes through."""
+    passed = (v.removeprefix(ENV_REFERENCE) for v in config.env.values() if v.startswith(ENV_REFERENCE))
+    return tuple(dict.fromkeys((*config.redact.env, *passed)))
 
 
 TALKER = "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
@@ -199,4 +273,20 @@ def config_schema() -> dict[str, Any]:
     talked = parts["ChatBudget"]["properties"]
     del talked["micro_usd"]
     talked["usd"] = written["usd"]
+    _allow_plain_commands(parts)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "steersman.toml", **schema}
+
+
+def _allow_plain_commands(parts: dict[str, Any]) -> None:
+    """Lets the file write a check or a setup step as its argv alone."""
+    argv = parts["Check"]["properties"]["run"]
+    for owner, field, inner in (
+        (parts["Config"], "checks", "additionalProperties"),
+        (parts["Worktree"], "setup", "items"),
+    ):
+        table = owner["properties"][field][inner]
+        owner["properties"][field][inner] = {
+            "if": {"type": "object"},
+            "then": table,
+            "else": argv,
+        }

@@ -50,7 +50,7 @@ class CheckFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     no_tests: int = 0
     known: int = 0  # failures that the base tree has too and a person has acknowledged by name
     flaky: int = 0  # failed and passed on the same tree
-    tests: int = 0  # that speak for a pass
+    tests: int = 0  # that speak for a pass; a check whose exit code is enough by choice counts as one
     missing: int = 0  # tests that ran on the base tree and did not run here
     doubts: int = 0  # checks about which a person has to be asked for another reason
     failed_commands: tuple[str, ...] = ()  # digests of argv

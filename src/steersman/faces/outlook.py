@@ -29,7 +29,7 @@ def show_outlook(deck: Deck, machine: str, config: Any, options: dict[str, Any])
         "agent_attempts": seen.calls * attempts,
         "stretches": msgspec.to_builtins(seen.stretches),
         "roles": {name: r.agent for name, r in config.roles.items()},
-        "checks": {name: list(argv) for name, argv in config.checks.items()},
+        "checks": {name: list(check.run) for name, check in config.checks.items()},
         "budget": _limits(config),
         "problems": problems(deck, m, config),
         "exit_code": DONE,

@@ -35,7 +35,7 @@ def bounds_of(deck: Deck, place: str, key: str, config: Config) -> dict[str, str
     if not isinstance(found, Bounds):
         told = "\n  ".join(lines_of(found, place))
         raise UserError(f"{place} bounds nothing: it is no plan that is trusted here\n  {told}")
-    left = [(name, p) for name, argv in config.checks.items() for p in outside(found, argvs=(tuple(argv),))]
+    left = [(name, p) for name, check in config.checks.items() for p in outside(found, argvs=(check.run,))]
     if left:
         told = "\n  ".join(f"checks.{name}: {p.message} {p.fix}" for name, p in left)
         raise UserError(

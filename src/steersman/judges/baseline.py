@@ -23,7 +23,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     verdict: Verdict
-    tests: int = 0  # that passed, or ran where nobody tells them apart
+    tests: int = (
+        0  # that passed, or ran where nobody tells them apart; 1 where the exit code is enough by choice
+    )
     vanished: tuple[str, ...] = ()  # names of tests that ran on the base tree and did not run now
     missing: int = 0  # how many there are, also where they have no names
     silent: tuple[
@@ -121,7 +123,7 @@ def _tests(runs: Sequence[CommandResult], verdict: Verdict) -> int:
     """How many tests speak for a pass; what failed does not."""
     if verdict == "known":
         return min((r.report.ran - r.report.failures if r.report else 0) for r in runs)
-    counted = [r.tests or 0 for r in runs if verdict != "flaky" or sound(r) == "passed"]
+    counted = [r.tests or int(r.exit_code_only) for r in runs if verdict != "flaky" or sound(r) == "passed"]
     return min(counted)
 
 

@@ -37,7 +37,7 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
     no_tests: int
     known: int
     flaky: int
-    tests: int  # that speak for a pass
+    tests: int  # that speak for a pass; a check whose exit code is enough by choice counts as one
     missing: int  # tests that ran on the base tree and did not run now
     doubts: int
     failed_commands: tuple[str, ...]
@@ -51,7 +51,7 @@ def told(results: Runs, no_tests: Collection[str] = ()) -> list[CommandResult]:
 
     `no_tests` are the checks that run none, by name: of them nothing else was to be expected.
     """
-    if any(r.tests for r in results) or any(sound(r) != "passed" for r in results):
+    if any(r.tests or r.exit_code_only for r in results) or any(sound(r) != "passed" for r in results):
         return list(results)
     return [_unproven(r, no_tests) if r.source == "project" else r for r in results]
 
@@ -84,7 +84,7 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         tests=tests,
         missing=sum(j.missing for j in judged),
         doubts=sum(bool(j.doubt) + bool(j.silent) for j in judged),
-        failed_commands=_once(command_key(r.argv) for r in bad),
+        failed_commands=_once(command_key((*([f"{r.cwd}:"] if r.cwd else []), *r.argv)) for r in bad),
         failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
         first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
         questions=tuple(q for j in judged for q in _questions(j)),

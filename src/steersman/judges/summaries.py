@@ -50,6 +50,7 @@ RUNNERS = (
     Runner("ava", rf"^ +(?P<parts>{_N} (?:tests?|known failures?|uncaught exceptions?) \w+)$"),
     Runner("bun passed", rf"^ (?P<passed>{_N}) pass$"),
     Runner("bun failed", rf"^ (?P<failed>{_N}) fail$"),
+    Runner("uvu", rf"^ +Total: +(?P<ran>{_N})\n +Passed: +{_N}\n +Skipped: +{_N}$"),
     Runner("deno", rf"^(?:ok|FAILED) \| (?P<passed>{_N}) passed(?: \(.{{0,40}}\))? \| (?P<failed>{_N}) failed"),
     Runner("rspec", rf"^(?P<ran>{_N}) examples?, (?P<failures>{_N}) failures?(?:, (?P<skipped>{_N}) pending)?(?:, {_N} errors? .{{0,60}})?$"),
     Runner("minitest", rf"^(?P<ran>{_N}) runs, {_N} assertions, {_N} failures, {_N} errors, (?P<skipped>{_N}) skips$"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steersman.contracts.config import Config, Role
+from steersman.contracts.config import Check, Config, Role
 from steersman.kernel.build import Machine
 from steersman.runtime.world import World
 from steersman.testing.agent import FakeAgent, said
@@ -49,4 +49,8 @@ def fake_world(
 def fake_config(**more: Any) -> Config:
     """A configuration with a check and with somebody for every role."""
     roles = {name: Role(agent="fake") for name in ("coder", "reviewer", "tester")}
-    return Config(**{"checks": {"unit": ("true",)}, "roles": roles, **more})
+    checks = {
+        n: c if isinstance(c, Check) else Check(tuple(c))
+        for n, c in more.pop("checks", {"unit": ["true"]}).items()
+    }
+    return Config(checks=checks, **{"roles": roles, **more})

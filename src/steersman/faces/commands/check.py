@@ -107,7 +107,7 @@ def _settings(deck: Deck, sets: tuple[str, ...]) -> Any:
     loaded = deck.load_config()
     if loaded.path is None:
         return (), Commands(sets=sets or ("tests", "read"))  # type: ignore[arg-type]  names of SETS
-    checks = tuple(tuple(argv) for argv in loaded.config.checks.values())
+    checks = tuple(check.run for check in loaded.config.checks.values())
     written = loaded.config.commands
     return ((), replace(written, sets=sets)) if sets else (checks, written)
 

@@ -84,10 +84,10 @@ class _ThereError(UserError):
 
 
 async def _prove(deck: Deck, checks: dict[str, Any], seconds: int) -> dict[str, CommandResult]:
-    from steersman.contracts.config import Config
+    from steersman.contracts.config import Check, Config
 
     world = deck.helm.open_world(deck.project, journal=None)
-    commands = world.commands(Config(checks=checks))
+    commands = world.commands(Config(checks={name: Check(tuple(argv)) for name, argv in checks.items()}))
     results = {}
     for name, argv in checks.items():
         deck.say(f"running {name}: {' '.join(argv)}")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from steersman.contracts.config import Config
+from steersman.contracts.config import decode_frozen_config
 from steersman.errors import UserError
 from steersman.kernel.build import Machine
 from steersman.kernel.canonical import canonical, digest
@@ -290,7 +290,7 @@ class _Audit:
         if children or data is None:
             return None
         try:
-            return limits(msgspec.json.decode(data, type=Config))
+            return limits(decode_frozen_config(data))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None  # the payload's name has told already that it was changed
 

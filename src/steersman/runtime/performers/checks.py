@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steersman.contracts.commands import Command, CommandResult
+from steersman.contracts.config import check_commands
 from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
 from steersman.judges.baseline import stale
@@ -63,10 +64,7 @@ async def recall(call: Call) -> CheckFacts:
 
 
 def _own(call: Call) -> list[Command]:
-    config = call.config
-    return [
-        Command(name, tuple(argv), tests=name not in config.no_tests) for name, argv in config.checks.items()
-    ]
+    return check_commands(call.config)
 
 
 def wanted(call: Call) -> list[Command]:
@@ -74,7 +72,7 @@ def wanted(call: Call) -> list[Command]:
     own = _own(call)
     ref = call.given("commands")
     added = [tuple(argv) for argv in json.loads(call.payloads.get(ref))] if ref else []
-    known = {c.argv for c in own}
+    known = {c.argv for c in own if not c.cwd}
     return own + [
         Command(f"tester {n}", argv, "tester")
         for n, argv in enumerate(dict.fromkeys(added), 1)
@@ -110,14 +108,14 @@ class _Round:
     async def all(self, commands: list[Command], base: list[CommandResult] | None) -> list[CommandResult]:
         """Runs each, and again where it failed and did not before: a second answer that differs is kept too."""
         results: list[CommandResult] = []
-        failed_before = {r.argv for r in base or () if r.verdict == "failed"}
+        failed_before = {(r.cwd, r.argv) for r in base or () if r.verdict == "failed"}
         for n, command in enumerate(commands):
             first = await self._part(f"{n}:{command.name}", command)
             results.append(first)
             if (
                 first.verdict == "failed"
                 and first.exit_code is not None
-                and command.argv not in failed_before
+                and (command.cwd, command.argv) not in failed_before
             ):
                 second = await self._part(f"{n}:{command.name} (again)", command)
                 results += [second] if _differ(first, second) else []
@@ -148,7 +146,12 @@ async def _run(call: Call, command: Command, path: str, of: "Bounds | None") -> 
     problem = argv_beyond(of, command.argv) or commands.problem(command)
     if problem is not None:
         return CommandResult(
-            name=command.name, argv=command.argv, source=command.source, verdict="blocked", reason=problem
+            name=command.name,
+            argv=command.argv,
+            source=command.source,
+            verdict="blocked",
+            reason=problem,
+            cwd=command.cwd,
         )
     result: CommandResult = await commands.run(command, path, call.effect, call.config.rules.check_seconds)
     return result

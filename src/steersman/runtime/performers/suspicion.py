@@ -18,8 +18,8 @@ from steersman.runtime.performers.scene import scene_of
 
 def suspected(call: Call, workspace: Workspace, change: Change) -> tuple[Suspect, ...]:
     """The files of a change by which checks could be made to prove less, or agents be told something else."""
-    checks = tuple(tuple(argv) for argv in call.config.checks.values())
-    commands = (*checks, *(tuple(argv) for argv in call.config.worktree.setup))
+    checks = tuple(check.run for check in call.config.checks.values())
+    commands = (*checks, *(step.run for step in call.config.worktree.setup))
     scene = scene_of(workspace, call.given("base"), change, commands, _before(call))
     return suspects(change.touched, commands, scene, checks)
 

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from steersman.contracts.commands import Command, CommandResult
+from steersman.contracts.commands import CommandResult
+from steersman.contracts.config import setup_commands
 from steersman.contracts.facts import SetupFacts
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
@@ -45,13 +46,10 @@ async def ready_tree(call: Call, ready: frozenset[str] = frozenset(), *, untouch
 
 async def _set_up(call: Call, tree: Checkout) -> tuple[int, CommandResult | None]:
     """The project's setup commands, in order: how many were run, and the one that failed."""
-    commands, wanted_ = call.world.commands(call.config), call.config.worktree.setup
-    for n, argv in enumerate(wanted_, 1):
-        command, seconds = Command(f"setup {n}", tuple(argv)), call.config.rules.check_seconds
-        result = await commands.run(command, tree.path, call.effect, seconds, setup=True)
-        if result.exit_code != 0:
-            return n, result
-    return len(wanted_), None
+    commands, steps = call.world.commands(call.config), setup_commands(call.config)
+    results = await commands.set_up(steps, tree, call.effect, call.config.rules.check_seconds)
+    failed = next((result for result in results if result.exit_code != 0), None)
+    return len(results), failed
 
 
 def failure_text(call: Call, r: CommandResult) -> str:
