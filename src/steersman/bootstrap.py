@@ -295,7 +295,14 @@ def _commands(config: "Config") -> Any:
 
     allow = tuple(check.run for check in config.checks.values())
     network, grammars = config.sandbox.network, config.commands
-    return LocalCommands(allow, sandbox(config), network=network, grammars=grammars, env=config.env)
+    return LocalCommands(
+        allow,
+        sandbox(config),
+        network=network,
+        grammars=grammars,
+        env=config.env,
+        writable=config.worktree.writable,
+    )
 
 
 def sandbox(config: "Config") -> Any:

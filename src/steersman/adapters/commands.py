@@ -5,35 +5,48 @@ a command that fails is a fact, not an exception. A runner is asked for its repo
 """
 
 import asyncio
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from steersman.adapters.git_cli import quiet
-from steersman.adapters.processes import Executed, execute
-from steersman.adapters.reports import Asked, asked
+from steersman.adapters.file_states import list_created, list_plain_files, read_states
+from steersman.adapters.processes import Executed
+from steersman.adapters.reports import asked
 from steersman.adapters.sandbox import OpenSandbox
+from steersman.adapters.setup_layers import (
+    Attached,
+    age_unchanged_files,
+    attach_layer,
+    find_layer,
+    keep_layer,
+    layer_key,
+    locked_layer,
+    note_setup,
+    restore_files,
+)
 from steersman.adapters.summary_patterns import count_summary
-from steersman.adapters.tree_paths import leads_out, out_of_bounds
+from steersman.adapters.tree_commands import TreeCommands
+from steersman.adapters.tree_paths import out_of_bounds
+from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_path
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
-from steersman.contracts.config import ENV_REFERENCE
 from steersman.contracts.grammars import Commands
+from steersman.contracts.workspace import Checkout
 from steersman.judges.commands import PLAIN, Blocked, approve
 from steersman.judges.reports import Unreadable, proven
 from steersman.judges.summaries import printed_tests
 from steersman.judges.summary_patterns import EXIT_CODE_ONLY, judge_summary
-from steersman.ports.sandbox import Box, Sandbox
+from steersman.judges.text import printable
+from steersman.ports.sandbox import Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
 NOT_FOUND = 127  # of a shell, and of the first program in a box
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 class LocalCommands:
     """The `Commands` port on this machine; `allow` holds the argv of the project's own checks, `grammars` its [commands].
 
-    In a box a command can write its working tree, a /tmp and a home that are gone afterwards, and has a network only
-    where `network` says so. A setup step has it anyway, because it installs, and keeps its home.
+    In a sandbox a check of a change cannot write the files that are judged (`tree_views`), and has a network only where
+    `network` says so. A setup step has it anyway, because it installs. `env` are variables of `[env]`, `writable` more
+    directories of the tree that checks may write.
     """
 
     def __init__(
@@ -44,10 +57,11 @@ class LocalCommands:
         network: bool = False,
         grammars: Commands = PLAIN,
         env: Mapping[str, str] | None = None,
+        writable: tuple[str, ...] = (),
     ) -> None:
-        self._allow, self._network, self._grammars = allow, network, grammars
-        self._env = dict(env or {})
+        self._allow, self._grammars = allow, grammars
         self._sandbox = sandbox or OpenSandbox("none was asked for")
+        self._trees = TreeCommands(self._sandbox, network=network, env=dict(env or {}), writable=writable)
 
     def problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
@@ -74,9 +88,10 @@ class LocalCommands:
             )
         counts = self._counts(command) and not command.exit_code_is_enough
         with asked(argv if counts else ()) as report:
-            done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
-            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), workdir)
-        if counts and command.summary and found is None and done.exit_code is not None:
+            done = await self._trees.execute(command, workdir, effect, seconds, report, setup=setup)
+            shown = shown_path(workdir, isolated=self._sandbox.isolated)
+            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), shown)
+        if counts and command.summary and found is None and done.exit_code is not None and not done.changed:
             counted = await asyncio.to_thread(count_summary, command.summary, output)
             verdict, tests, reason = judge_summary(done.exit_code, counted)
             reason = _died(done.exit_code) or reason
@@ -111,80 +126,49 @@ class LocalCommands:
         verdict = approve(list(command.argv), self._allow, self._grammars)
         return not isinstance(verdict, Blocked) and verdict.proves == "tests"
 
-    async def _executed(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
-    ) -> Executed:
-        argv = command.argv
-        env = _join_environment({**_environment(), **resolve_env(self._env)}, report.env)
-        folder = os.path.join(workdir, command.cwd) if command.cwd else workdir
-        if (reason := folder_problem(workdir, command.cwd)) is not None:
-            return Executed(None, b"", timed_out=False, micros=0, reason=reason)
+    async def set_up(
+        self, steps: Sequence[Command], tree: Checkout, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        """Runs the setup steps, or finds what they created before for the same inputs; stops at the first that fails."""
+        place = find_tree_place(tree.path)
+        if place is None:
+            return await self._run_steps(steps, tree.path, effect, seconds)
         if not self._sandbox.isolated:
-            if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
-                env |= quiet()
-            return await execute(argv, folder, env, seconds, effect, cap=report.cap)
-        try:
-            box, home = self._box(workdir, report, setup=setup)
-            async with self._sandbox.wrap(argv, box, env | home, folder) as boxed:
-                return await execute(
-                    boxed.argv, folder, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
-                )
-        except (OSError, ValueError) as error:
-            return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
+            return await self._set_up_in_place(steps, place, tree, effect, seconds)
+        before = read_states(place.path)
+        key = layer_key([(step.cwd, *step.argv) for step in steps], place.path, before)
+        async with locked_layer(place, key):
+            layer = find_layer(place, key, tree.tree)
+            results: tuple[CommandResult, ...] = ()
+            if layer is None:
+                note_setup(place, Attached(changed=tree.changed))
+                results = await self._run_steps(steps, tree.path, effect, seconds)
+                if results and results[-1].exit_code != 0:
+                    return results
+                after = restore_files(place, before)
+                layer = keep_layer(place, key, tree.tree, before, after, shared=not tree.changed)
+        attach_layer(place, layer, changed=tree.changed)
+        age_unchanged_files(place.path, layer, list_plain_files(before))
+        return results
 
-    def _box(self, workdir: str, report: Asked, *, setup: bool) -> tuple[Box, dict[str, str]]:
-        """What a command may touch; a home that a setup step has filled is beside the tree, and removed with it."""
-        home = f"{workdir}.home"
-        if not os.path.isdir(workdir):
-            raise ValueError(f"the working directory {workdir} is gone")
-        if setup:
-            os.makedirs(home, mode=0o700, exist_ok=True)
-        kept = os.path.isdir(home)
-        network = None if setup or self._network else ()
-        box = Box(
-            writes=(workdir, *((home,) if setup else ())),
-            reads=(report.folder,) if report.folder else (),
-            network=network,
-            home=home if kept and not setup else "",
-        )
-        return box, {"HOME": home} if kept else {}
+    async def _set_up_in_place(
+        self, steps: Sequence[Command], place: TreePlace, tree: Checkout, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        before = read_states(place.path)
+        results = await self._run_steps(steps, tree.path, effect, seconds)
+        created = list_created(before, restore_files(place, before))
+        note_setup(place, Attached(created=tuple(sorted(created)), changed=tree.changed))
+        return results
 
-
-def _environment() -> dict[str, str]:
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # A relative entry would let the tree stand in for a program.
-    passed_on["PATH"] = ":".join(p for p in passed_on.get("PATH", os.defpath).split(":") if p.startswith("/"))
-    # Bytecode written into the tree would be part of the next recorded change.
-    return {**passed_on, "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def resolve_env(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables of [env]; one passed through is left out where steersman's own environment lacks it."""
-    resolved = {}
-    for name, value in env.items():
-        own = os.environ.get(value.removeprefix(ENV_REFERENCE)) if value.startswith(ENV_REFERENCE) else value
-        if own is not None:
-            resolved[name] = own
-    return resolved
-
-
-def _join_environment(own: Mapping[str, str], report: Mapping[str, str]) -> dict[str, str]:
-    """The report's variables beside the project's: options are appended, the reporter's folder comes first."""
-    joined = {**own, **report}
-    for name in own.keys() & report.keys():
-        joined[name] = (
-            f"{report[name]}:{own[name]}" if name == "PYTHONPATH" else f"{own[name]} {report[name]}"
-        )
-    return joined
-
-
-def folder_problem(workdir: str, cwd: str) -> str | None:
-    """Why a command cannot run in this folder of the tree, or None."""
-    if not cwd:
-        return None
-    if (trouble := leads_out(workdir, cwd)) is not None:
-        return f"cwd: {trouble}"
-    return None if os.path.isdir(os.path.join(workdir, cwd)) else f"cwd: {cwd!r} is not a folder of the tree"
+    async def _run_steps(
+        self, steps: Sequence[Command], workdir: str, effect: str, seconds: int
+    ) -> tuple[CommandResult, ...]:
+        results: list[CommandResult] = []
+        for step in steps:
+            results.append(await self.run(step, workdir, effect, seconds, setup=True))
+            if results[-1].exit_code != 0:
+                break
+        return tuple(results)
 
 
 def _verdict(
@@ -194,8 +178,15 @@ def _verdict(
         return "timeout", printed, "stopped with all it had started: its time was over"
     if done.exit_code is None:
         return "failed", None, done.reason
+    if done.changed:
+        return "failed", printed, f"it changed files of the tree while it ran: {_listed(done.changed)}"
     verdict, tests, reason = proven(argv, done.exit_code, report, printed)
     return verdict, tests, _died(done.exit_code) or reason
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return printable(", ".join(names[:5])) + more
 
 
 def _died(code: int) -> str:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from steersman.adapters.git_change import change_of
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import checked_name, run
@@ -69,6 +71,8 @@ class GitWorkspace:
         checked_name("run", run)
         found = self._git.commit_of(commit)
         checkout = self._trees.checkout(run, found, effect, untouched=untouched)
+        if self._git.line("show", "--no-patch", "--format=%s", found) == _RECORDED:
+            checkout = msgspec.structs.replace(checkout, changed=True)
         if checkout.fresh:  # a commit that nothing else holds must not be tidied away while it is worked on
             self._git.read("update-ref", f"refs/steersman/{run}/start-{found[:16]}", found)
         return checkout

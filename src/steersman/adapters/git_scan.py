@@ -69,7 +69,15 @@ class Scanner:
 
     def _others(self) -> list[bytes]:
         listed = self._call("ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
-        return [name for name in listed if name not in self._included]
+        return [name for name in listed if not self._is_included(name)]
+
+    def _is_included(self, name: bytes) -> bool:
+        """Whether it is, or lies below, something that was copied in or set up: no part of the tree."""
+        while name:
+            if name in self._included:
+                return True
+            name = name.rpartition(b"/")[0]
+        return False
 
     def _not_ignored(self, names: tuple[bytes, ...]) -> tuple[bytes, ...]:
         if not names:
@@ -102,7 +110,9 @@ class Scanner:
             return
         links = self._submodules()
         own = tuple(
-            n for n in seen.repositories if n not in links and not any(n.startswith(s + b"/") for s in links)
+            n
+            for n in seen.repositories
+            if n not in links and not any(n.startswith(s + b"/") for s in links) and not self._is_included(n)
         )
         for name in self._not_ignored(own):
             raise UnrecordableError(

@@ -21,6 +21,8 @@ from steersman.adapters.git_scan import Scan, Scanner
 from steersman.adapters.include import copy_included, listed_patterns
 from steersman.adapters.processes import alive
 from steersman.adapters.removal import delete
+from steersman.adapters.setup_layers import read_attached
+from steersman.adapters.tree_places import find_tree_place
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 
@@ -82,7 +84,9 @@ class Trees:
         kept = self._kept(path)
         if kept is None:
             raise WorkspaceError(f"{path} is no working tree any more; check one out first")
-        return Scanner(self._git, path, index, kept.included).scan(kept.commit, _index(path))
+        return Scanner(self._git, path, index, (*kept.included, *_set_up(path))).scan(
+            kept.commit, _index(path)
+        )
 
     def _is(self, path: Path, wanted: str, index: Path) -> bool:
         """Does the tree at `path` hold exactly `wanted`?"""
@@ -158,7 +162,8 @@ class Trees:
 
     def _remove(self, path: Path) -> None:
         remove_berth(path)
-        for companion in (path, _index(path), _note(path), path.with_name(f"{path.name}.home")):
+        beside = path.parent.glob(f"{path.name}.*") if path.parent.is_dir() else ()
+        for companion in (path, *beside):  # its index, its note, what was set up for it
             delete(companion)
 
     @contextlib.contextmanager
@@ -188,6 +193,12 @@ def _lives(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _set_up(path: Path) -> tuple[str, ...]:
+    """What setup has created for a tree: no part of it."""
+    place = find_tree_place(path)
+    return read_attached(place).created if place is not None else ()
 
 
 def _index(path: Path) -> Path:

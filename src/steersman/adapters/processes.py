@@ -45,6 +45,7 @@ class Executed(NamedTuple):
     expired: Expired = ""  # the clock that was over
     stopped: bool = False  # `lines` had heard enough
     cause: Cause = ""  # why it could not start, as a word
+    changed: tuple[str, ...] = ()  # files of the tree that it was not to change, as `LocalCommands` finds
 
 
 async def execute(

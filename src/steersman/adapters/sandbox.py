@@ -137,12 +137,15 @@ class BubblewrapSandbox:
             yield view.readable(view.named(path))
         for path in box.writes:
             yield view.writable(view.named(path))
-        if box.home:
-            yield self._empty(view.named(box.home))
-            yield from view.kept_in(box.home)
-        for number, path in enumerate(dict.fromkeys((*box.writes, *box.reads))):
-            inner = os.path.join(folder, str(number))
-            yield from git_of(path, inner)
+        for bind in box.binds:
+            yield Mount(
+                bind.shown_at, ("--bind" if bind.writable else "--ro-bind", bind.source, bind.shown_at)
+            )
+        trees = {path: path for path in (*box.writes, *box.reads)}
+        if box.tree:
+            trees[view.named(box.tree)] = box.binds[0].shown_at
+        for number, (path, shown_at) in enumerate(trees.items()):
+            yield from git_of(path, os.path.join(folder, str(number)), shown_at)
 
     def _empty(self, path: str) -> Mount:
         return Mount(path, (*self._if_known("--size", str(ROOM)), "--tmpfs", path))

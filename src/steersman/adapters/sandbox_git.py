@@ -15,7 +15,7 @@ from steersman.adapters.git_berth import berth_of
 from steersman.adapters.sandbox_view import Mount, named, readable
 
 
-def git_of(tree: str, folder: str) -> Iterator[Mount]:
+def git_of(tree: str, folder: str, shown_at: str) -> Iterator[Mount]:
     """The places that give `tree` its git, a copy of it made in `folder`; none where it is no worktree."""
     pointer = Path(tree, ".git")
     berth = _berth(pointer)
@@ -27,7 +27,8 @@ def git_of(tree: str, folder: str) -> Iterator[Mount]:
     else:
         yield from map(readable, _linked(pointer))
     if pointer.exists() and not pointer.is_symlink():
-        yield readable(str(pointer))  # a mount: inside it can be neither written, renamed nor removed
+        # A mount: inside it can be neither written, renamed nor removed.
+        yield Mount(f"{shown_at}/.git", ("--ro-bind", str(pointer), f"{shown_at}/.git"))
 
 
 def _berth(pointer: Path) -> Path | None:

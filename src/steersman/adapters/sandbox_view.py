@@ -29,7 +29,6 @@ _TOOLCHAINS: Mapping[str, tuple[str, ...]] = {
 _WRITTEN_IN_PROC = ("acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "sys")
 
 
-_REWRITTEN = ("go-build", "pip", "uv")  # caches that are no use to their program unless it may write them
 _OF_A_RUN = (("worktrees",), ("homes",))  # of a project's state directory
 
 
@@ -84,22 +83,6 @@ def readable(path: str) -> Mount:
 def writable(path: str) -> Mount:
     """A place that can be written."""
     return Mount(path, ("--bind", path, path))
-
-
-def kept_in(folder: str) -> Iterator[Mount]:
-    """What a home holds, each piece read-only; caches one by one, for some programs have to write their own."""
-    for entry in os.scandir(folder):
-        if entry.name == ".cache" and entry.is_dir(follow_symlinks=False):
-            yield from (_as_it_is(piece) for piece in os.scandir(entry) if piece.name not in _REWRITTEN)
-        else:
-            yield _as_it_is(entry)
-
-
-def _as_it_is(entry: os.DirEntry[str]) -> Mount:
-    """A link stays a link: bound, it would show what it leads to outside."""
-    if entry.is_symlink():
-        return Mount(entry.path, ("--symlink", os.readlink(entry), entry.path))
-    return readable(entry.path)
 
 
 def proc() -> Iterator[Mount]:

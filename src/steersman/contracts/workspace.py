@@ -19,6 +19,7 @@ class Checkout(msgspec.Struct, frozen=True):
     commit: str
     tree: str
     fresh: bool  # made now (setup has to run), not kept from before
+    changed: bool = False  # a recorded change, not a commit of the person's: an agent wrote it
 
 
 class Touched(msgspec.Struct, frozen=True):

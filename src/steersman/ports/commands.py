@@ -1,8 +1,10 @@
 """The port that runs a check in a working tree."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from steersman.contracts.commands import Command, CommandResult
+from steersman.contracts.workspace import Checkout
 
 
 class Commands(Protocol):
@@ -19,5 +21,15 @@ class Commands(Protocol):
 
         A `setup` step makes the tree ready: it may use the network, and what it leaves in its home is there for the
         commands that come after it on the same tree.
+        """
+        ...
+
+    async def set_up(
+        self, steps: Sequence[Command], tree: Checkout, effect: str, seconds: int
+    ) -> Sequence[CommandResult]:
+        """Makes a fresh tree ready: runs the setup steps, up to the first that fails.
+
+        What they created before from the same inputs is reused; then none of them is run. What they create is never
+        part of the tree.
         """
         ...

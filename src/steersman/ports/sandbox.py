@@ -12,13 +12,22 @@ import msgspec
 NOT_ISOLATED = "approval not isolated"  # how it is told, on tape and on every screen
 
 
+class Bind(msgspec.Struct, frozen=True):
+    """A file or directory that a program finds at another path."""
+
+    source: str
+    shown_at: str
+    writable: bool = False
+
+
 class Box(msgspec.Struct, frozen=True):
-    """What one program may do. Paths are absolute and keep their place inside."""
+    """What one program may do. Paths are absolute and, but for `binds`, keep their place inside."""
 
     writes: tuple[str, ...] = ()  # bound read-write: the worktree, the call's own home
     reads: tuple[str, ...] = ()  # bound read-only although they lie under something hidden
     network: tuple[str, ...] | None = ()  # () none; ("host:port", ...) only these; None the host's network
-    home: str = ""  # shown with all it holds, read-only; what is written beside that is gone afterwards
+    binds: tuple[Bind, ...] = ()  # the working tree at its fixed path, and what is mounted over it
+    tree: str = ""  # the working tree outside: the first of `binds` shows it
 
 
 class Doors(msgspec.Struct, frozen=True):

@@ -3,10 +3,11 @@
 **Invariant:** what a test did not put in does not come out: an unknown command is refused, never passed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from steersman.contracts.commands import Argv, Command, CommandResult
+from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 from steersman.judges.artifact_names import DEEPEST, name_problem
 from steersman.judges.task.found import Found
@@ -145,6 +146,16 @@ class ScriptedCommands:
     ) -> CommandResult:
         self.ran.append((effect, command.argv))
         return self._judge(command, workdir)
+
+    async def set_up(
+        self, steps: Sequence[Command], tree: Checkout, effect: str, seconds: int
+    ) -> Sequence[CommandResult]:
+        results: list[CommandResult] = []
+        for step in steps:
+            results.append(await self.run(step, tree.path, effect, seconds, setup=True))
+            if results[-1].exit_code != 0:
+                break
+        return results
 
 
 def passes(tests: int = 1) -> Callable[[Command, str], CommandResult]:

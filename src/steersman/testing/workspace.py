@@ -24,6 +24,9 @@ Files = dict[str, str]
 MARK = ".git"  # as in a real working tree, and never part of what is recorded
 
 
+RECORDED = "recorded tree"  # the message of commits that hold what an agent has written
+
+
 class FakeWorkspace:
     """Implements ports.workspace.Workspace below `root`; `files` are committed on `branch` when there is nothing yet."""
 
@@ -67,7 +70,8 @@ class FakeWorkspace:
     def _handed_out(self, path: Path, commit: str, effect: str, maker: str, kind: str) -> Checkout:
         note = {"owner": effect, "maker": maker, "holder": str(os.getpid()), "untouched": kind}
         _write(path.with_suffix(".json"), json.dumps(note))
-        return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect)
+        changed = self._read(commit)["message"] == RECORDED
+        return Checkout(str(path), commit, self._tree(commit), fresh=maker == effect, changed=changed)
 
     def capture(self, run: str, path: str, base: str, label: str) -> Change:
         place = Path(path)
@@ -95,7 +99,7 @@ class FakeWorkspace:
 
     def _recorded(self, new: Files, base: str) -> Change:
         old = self._files(base)
-        commit = self._commit(new, (base,), "recorded tree")
+        commit = self._commit(new, (base,), RECORDED)
         patch = _patch(old, new)
         lines = patch.splitlines()
         files = tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))

@@ -13,6 +13,7 @@ import msgspec
 from steersman.adapters.agents import acp_permission as permission
 from steersman.adapters.agents.acp_errors import failure_of, stopped
 from steersman.adapters.agents.headless import Failure, Heard
+from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import AgentRequest, Usage
 
 VERSION = 1
@@ -136,7 +137,8 @@ class Conversation:
             told = "sessions over this protocol are not kept: leave session out"
             self._failure = Failure("provider_invalid_request", told)
         else:
-            self._ask("session/new", {"cwd": self._request.workdir, "mcpServers": []}, self._opened)
+            cwd = shown_path(self._request.workdir, isolated=self._isolated)
+            self._ask("session/new", {"cwd": cwd, "mcpServers": []}, self._opened)
 
     def _opened(self, result: Plain) -> None:
         if not isinstance(result.get("sessionId"), str):

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import Permissions
 from steersman.contracts.commands import Argv
 from steersman.judges.own_shell import outside
@@ -28,7 +29,8 @@ def allowed(
 ) -> bool:
     """Whether a role may use this tool here; a command only where a box holds it, and it is one of those that may be run."""
     kind = call.get("kind")
-    if not all(inside(path, workdir) for path in paths(call)):
+    shown = shown_path(workdir, isolated=isolated)
+    if not all(inside(path, workdir, shown) for path in paths(call)):
         return False
     if kind in _HARMLESS:
         return True
@@ -59,8 +61,10 @@ def paths(call: dict[str, Any]) -> Iterator[str]:
                 yield entry["path"]
 
 
-def inside(path: str, workdir: str) -> bool:
-    """Whether a place is in the tree, links followed."""
+def inside(path: str, workdir: str, shown: str = "") -> bool:
+    """Whether a place is in the tree, links followed; the agent sees the tree at `shown`."""
+    if shown and (path == shown or path.startswith(f"{shown}/")):
+        path = workdir + path[len(shown) :]
     try:
         real = os.path.realpath(os.path.join(workdir, path))
     except (OSError, ValueError):

@@ -20,6 +20,7 @@ from steersman.adapters.agents.claude_events import ClaudeReader
 from steersman.adapters.agents.headless import Invocation, headless
 from steersman.adapters.agents.home import Home, call_home, user_home
 from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
+from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Permissions, Usage
 from steersman.contracts.replies import reply_schema
 from steersman.ports.sandbox import Sandbox
@@ -79,7 +80,7 @@ class ClaudeAgent:
         request = structs.replace(request, session=kept.session if kept else None)
         with call_home(self._place) as home:
             held = home.config / "projects"
-            reader = _reader(request, sessions.lend(kept, held, request.workdir) if kept else None)
+            reader = _reader(request, sessions.lend(kept, held, self._shown(request)) if kept else None)
             reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
             name = None
             if self._options.sessions and not reply.error:
@@ -100,6 +101,9 @@ class ClaudeAgent:
             network=(*hosts(renewed=bool(lent.files)), *options.hosts),
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
         )
+
+    def _shown(self, request: AgentRequest) -> str:
+        return shown_path(request.workdir, isolated=self._sandbox.isolated)
 
     def _permissions(self, request: AgentRequest) -> Permissions:
         """A shell only where it is in a box."""

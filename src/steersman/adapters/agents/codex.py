@@ -21,6 +21,7 @@ from steersman.adapters.agents.codex_events import CodexReader
 from steersman.adapters.agents.headless import Invocation, headless
 from steersman.adapters.agents.home import Home, call_home, lend, user_home
 from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
+from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Usage
 from steersman.contracts.replies import reply_schema
 from steersman.judges.own_shell import outside
@@ -138,14 +139,15 @@ def _since(usage: Usage, before: int | None) -> Usage:
 def words(request: AgentRequest, options: CodexOptions, home: Home, *, isolated: bool) -> Iterator[str]:
     """The command line; the prompt comes on standard input: an argument of 128 KiB is the longest there is."""
     yield from ("exec", "--json", "--skip-git-repo-check", "--ignore-rules", "--color", "never")
-    yield from ("-C", request.workdir, "-s", _sandbox_mode(request, isolated))
+    workdir = shown_path(request.workdir, isolated=isolated)
+    yield from ("-C", workdir, "-s", _sandbox_mode(request, isolated))
     if options.model:
         yield from ("-m", options.model)
     if request.contract:
         schema = home.config / "reply.schema.json"
         schema.write_text(json.dumps(strict_subset(reply_schema(request.contract))), encoding="utf-8")
         yield from ("--output-schema", str(schema))
-    for name, value in _settings(request, options).items():
+    for name, value in _settings(request, options, workdir).items():
         yield from ("-c", f"{name}={_toml(value)}")
     if request.session:
         yield from ("resume", request.session)
@@ -159,14 +161,14 @@ def _sandbox_mode(request: AgentRequest, isolated: bool) -> str:
     return "read-only" if request.permissions == "read" else "workspace-write"
 
 
-def _settings(request: AgentRequest, options: CodexOptions) -> dict[str, Any]:
+def _settings(request: AgentRequest, options: CodexOptions, workdir: str) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "model_provider": _GATEWAY,
         f"model_providers.{_GATEWAY}": _gateway(options, request.idle_seconds),
         "approval_policy": "never",
         "web_search": "disabled",
         # Trusted, a directory's own .codex/config.toml may start programs; codex trusts what it may write.
-        "projects": {request.workdir: {"trust_level": "untrusted"}},
+        "projects": {workdir: {"trust_level": "untrusted"}},
         "project_doc_max_bytes": 0,  # told in the prompt, from the base commit
         "skills": {"include_instructions": False, "bundled": {"enabled": False}},
         "cli_auth_credentials_store": "file",

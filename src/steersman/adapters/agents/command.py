@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from steersman.adapters.agents.headless import Failure, Heard, Invocation, headless
 from steersman.adapters.agents.home import Home, call_home
+from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.judges.text import decode
 from steersman.ports.sandbox import Sandbox
@@ -94,7 +95,7 @@ class CommandAgent:
     def _words(self, request: AgentRequest, home: Home) -> Iterator[str]:
         values = {
             "prompt_file": str(home.config / "prompt.md"),
-            "workdir": request.workdir,
+            "workdir": shown_path(request.workdir, isolated=self._sandbox.isolated),
             "model": self._options.model or "",
         }
         yield from (_FILLED.sub(lambda m: values[m[1]], word) for word in self._options.command)

@@ -5,17 +5,21 @@ an exit that only standard error explains · an exit that contradicts · no word
 **Invariant:** exit code 0 alone is never success; a cancelled call raises and is never turned into a reply.
 """
 
+import asyncio
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import IO, NamedTuple, Protocol
 
 import msgspec
 from msgspec import structs
 
+from steersman.adapters.command_environment import CACHES, toolchain_homes
 from steersman.adapters.processes import Clocks, Executed, execute
 from steersman.adapters.sinks import Listener
+from steersman.adapters.tree_views import OpenedView, Purpose, TreeView
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, Usage
 from steersman.judges.text import clip, decode
 from steersman.ports.sandbox import Box, Sandbox
@@ -99,7 +103,12 @@ async def headless(request: AgentRequest, invocation: Invocation, sandbox: Sandb
         return invocation.reader.feed(line)
 
     argv = (program, *invocation.argv[1:])
-    async with sandbox.wrap(argv, _box(request, invocation, program), env, request.workdir) as boxed:
+    async with (
+        _shown_tree(request, sandbox) as view,
+        sandbox.wrap(argv, _box(request, invocation, program, view), env, view.shown_at) as boxed,
+    ):
+        if view.home:
+            boxed.env.update(CACHES | toolchain_homes())
         done = await execute(
             boxed.argv,
             request.workdir,
@@ -134,12 +143,21 @@ def environment(invocation: Invocation) -> dict[str, str]:
     return {**kept, "PYTHONDONTWRITEBYTECODE": "1", **invocation.env}
 
 
-def _box(request: AgentRequest, invocation: Invocation, program: str) -> Box:
-    tree = (request.workdir,)
-    writes = tree if request.permissions != "read" else ()
+@asynccontextmanager
+async def _shown_tree(request: AgentRequest, sandbox: Sandbox) -> AsyncIterator[TreeView]:
+    """The tree as the agent sees it; a writer also has copies of the project's caches, so that it can run tests."""
+    if not sandbox.isolated:
+        yield TreeView(request.workdir, ())
+        return
+    purpose: Purpose = "read" if request.permissions == "read" else "edit"
+    with await asyncio.to_thread(OpenedView, request.workdir, purpose) as view:
+        yield view
+
+
+def _box(request: AgentRequest, invocation: Invocation, program: str, view: TreeView) -> Box:
     trusted = [os.environ[name] for name in TRUSTED if os.path.exists(os.environ.get(name, ""))]
-    reads = (os.path.realpath(program), *trusted, *(tree if request.permissions == "read" else ()))
-    return Box((*writes, *invocation.writes), (*reads, *invocation.reads), invocation.network)
+    reads = (os.path.realpath(program), *trusted, *invocation.reads)
+    return Box(invocation.writes, reads, invocation.network, binds=view.binds, tree=request.workdir)
 
 
 def reply_of(invocation: Invocation, done: Executed, clocks: Clocks) -> AgentReply:

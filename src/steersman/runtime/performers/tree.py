@@ -46,13 +46,10 @@ async def ready_tree(call: Call, ready: frozenset[str] = frozenset(), *, untouch
 
 async def _set_up(call: Call, tree: Checkout) -> tuple[int, CommandResult | None]:
     """The project's setup commands, in order: how many were run, and the one that failed."""
-    commands, wanted_ = call.world.commands(call.config), setup_commands(call.config)
-    for n, command in enumerate(wanted_, 1):
-        seconds = call.config.rules.check_seconds
-        result = await commands.run(command, tree.path, call.effect, seconds, setup=True)
-        if result.exit_code != 0:
-            return n, result
-    return len(wanted_), None
+    commands, steps = call.world.commands(call.config), setup_commands(call.config)
+    results = await commands.set_up(steps, tree, call.effect, call.config.rules.check_seconds)
+    failed = next((result for result in results if result.exit_code != 0), None)
+    return len(results), failed
 
 
 def failure_text(call: Call, r: CommandResult) -> str:

@@ -1,0 +1,113 @@
+"""The environment that setup steps and checks start with: nothing is inherited but what is listed here.
+
+An activated virtual environment, `PYTHONPATH` or `NODE_PATH` of the person's shell would let a check pass with what
+happens to be installed there. The lists are documented in docs/reference/environment.md.
+"""
+
+import os
+from collections.abc import Mapping
+
+from steersman.adapters.tree_places import HOME
+
+ALWAYS = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
+# Whom to trust: these name files.
+CERTIFICATES = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("PIP_CERT", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE"),
+)
+# Toolchains and where they are; they install nothing by themselves.
+TOOLCHAINS = (
+    *("JAVA_HOME", "GOROOT", "GOTOOLCHAIN", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT", "PYENV_VERSION"),
+    *("VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NVM_DIR", "SDKMAN_DIR", "UV_PYTHON"),
+    *("UV_PYTHON_INSTALL_DIR", "MAVEN_HOME", "GRADLE_HOME", "DOTNET_ROOT", "CC", "CXX", "PKG_CONFIG_PATH"),
+)
+# Only for setup, which has the network: proxies and package indexes, which may hold credentials.
+NETWORK = (
+    *(
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+    ),
+    *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT"),
+    *(
+        "UV_INDEX_URL",
+        "UV_DEFAULT_INDEX",
+        "UV_EXTRA_INDEX_URL",
+        "UV_INDEX",
+        "UV_HTTP_TIMEOUT",
+        "UV_NATIVE_TLS",
+    ),
+    *(
+        "npm_config_registry",
+        "NPM_CONFIG_REGISTRY",
+        "NPM_TOKEN",
+        "NODE_AUTH_TOKEN",
+        "YARN_NPM_REGISTRY_SERVER",
+    ),
+    *(
+        "GOPROXY",
+        "GOPRIVATE",
+        "GONOPROXY",
+        "GONOSUMDB",
+        "GOSUMDB",
+        "GOINSECURE",
+        "CARGO_NET_GIT_FETCH_WITH_CLI",
+    ),
+    *("POETRY_HTTP_BASIC_USERNAME", "POETRY_HTTP_BASIC_PASSWORD", "CARGO_REGISTRY_TOKEN"),
+)
+# Toolchains that look below HOME, which is another one in the sandbox.
+_BELOW_HOME = {
+    "RUSTUP_HOME": ".rustup",
+    "PYENV_ROOT": ".pyenv",
+    "VOLTA_HOME": ".volta",
+    "ASDF_DATA_DIR": ".asdf",
+    "MISE_DATA_DIR": ".local/share/mise",
+    "NVM_DIR": ".nvm",
+}
+# The project's caches, for a program whose own home is elsewhere.
+CACHES = {
+    "GOCACHE": f"{HOME}/.cache/go-build",
+    "GOMODCACHE": f"{HOME}/go/pkg/mod",
+    "CARGO_HOME": f"{HOME}/.cargo",
+    "npm_config_cache": f"{HOME}/.npm",
+    "PIP_CACHE_DIR": f"{HOME}/.cache/pip",
+    "UV_CACHE_DIR": f"{HOME}/.cache/uv",
+    "GRADLE_USER_HOME": f"{HOME}/.gradle",
+}
+
+
+def command_environment(
+    settings: Mapping[str, str], *, setup: bool, home: str = "", online: bool = False
+) -> dict[str, str]:
+    """What one setup step or check is started with; `settings` are those of `[env]`, `home` the one in the sandbox."""
+    names = (*ALWAYS, *CERTIFICATES, *TOOLCHAINS, *(NETWORK if setup else ()))
+    env = {name: os.environ[name] for name in names if name in os.environ}
+    env["PATH"] = clean_path(os.environ)
+    if home:
+        env |= {"HOME": home, **toolchain_homes(), "MAVEN_OPTS": f"-Duser.home={home}"}
+    if not setup and not online:
+        env |= {"CARGO_NET_OFFLINE": "true", "UV_OFFLINE": "1", "npm_config_offline": "true"}
+    # Byte code in the tree would be part of the next recorded change.
+    return {**env, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true", **settings}
+
+
+def clean_path(environ: Mapping[str, str]) -> str:
+    """PATH without relative entries, which would let the tree stand in for a program, and without an activated venv."""
+    active = environ.get("VIRTUAL_ENV", "")
+    dropped = (
+        {os.path.join(active, "bin"), os.path.join(os.path.realpath(active), "bin")} if active else set()
+    )
+    entries = environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if os.path.isabs(entry) and entry not in dropped)
+
+
+def toolchain_homes() -> dict[str, str]:
+    """Where the toolchains of the person's home are, unless the environment says so itself."""
+    top = os.path.expanduser("~")
+    places = {name: os.path.join(top, folder) for name, folder in _BELOW_HOME.items()}
+    return {name: path for name, path in places.items() if name not in os.environ and os.path.isdir(path)}

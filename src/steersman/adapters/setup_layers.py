@@ -1,0 +1,353 @@
+"""What `[worktree] setup` creates, kept apart from the trees it was created in and reused while its inputs are the same.
+
+A layer is a directory: `tree/` holds what setup created (dependencies, generated files), `build/` the build output of
+checks on the base, `record.json` what is in it. It is named after the digest of the setup steps and of the files that
+say what is installed. A layer that was built from the project's own sources belongs to one tree only.
+**Invariant:** only setup and checks of a tree that no agent has written may change a shared layer.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from steersman.adapters.file_states import (
+    States,
+    list_changed_files,
+    list_created,
+    list_plain_files,
+    read_digests,
+    read_states,
+)
+from steersman.adapters.git_cli import run
+from steersman.adapters.removal import delete
+from steersman.adapters.tree_places import TreePlace
+
+# Files that say what is installed, wherever they are in the tree.
+INPUTS = (
+    *("uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt"),
+    *(
+        "requirements*.in",
+        "constraints*.txt",
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "tox.ini",
+        "environment.yml",
+    ),
+    *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
+    *(
+        "yarn.lock",
+        ".yarnrc.yml",
+        ".npmrc",
+        "bun.lock",
+        "bun.lockb",
+        "lerna.json",
+        ".python-version",
+        ".nvmrc",
+    ),
+    *(
+        "go.mod",
+        "go.sum",
+        "go.work",
+        "go.work.sum",
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain*",
+        ".tool-versions",
+    ),
+    *(
+        "build.gradle*",
+        "settings.gradle*",
+        "gradle.properties",
+        "gradle-wrapper.properties",
+        "libs.versions.toml",
+    ),
+    *(
+        "pom.xml",
+        "maven-wrapper.properties",
+        "Gemfile",
+        "Gemfile.lock",
+        "composer.json",
+        "composer.lock",
+        "mix.lock",
+    ),
+)
+# What package managers create; anything else that setup leaves in a tree was made from its sources.
+DEPENDENCIES = (
+    *(
+        ".venv",
+        "venv",
+        "env",
+        ".tox",
+        ".nox",
+        "*.egg-info",
+        "*.dist-info",
+        "__pycache__",
+        "node_modules",
+        ".yarn",
+    ),
+    *(
+        ".pnp.cjs",
+        ".pnp.loader.mjs",
+        "package-lock.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "uv.lock",
+        "poetry.lock",
+    ),
+    *(
+        "Cargo.lock",
+        "go.sum",
+        "go.work.sum",
+        "vendor",
+        "target",
+        ".gradle",
+        ".mvn",
+        ".bundle",
+        ".cache",
+        ".npm",
+    ),
+)
+BUILD_OUTPUT = (
+    "target",
+    ".gradle",
+    "build/.gradle",
+)  # that checks on the base leave for those that come after
+WRITABLE_INSIDE = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
+KEPT_LAYERS = 6
+KEPT_SECONDS = 14 * 86_400
+OLD_TIME = 1_000_000_000  # seconds: earlier than any build
+T = TypeVar("T")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a layer."""
+
+    created: tuple[str, ...] = ()  # relative names in the tree, the outermost ones
+    from_sources: bool = False
+
+
+class Attached(msgspec.Struct, frozen=True, kw_only=True):
+    """What was set up for one tree; kept beside it. Without a sandbox there is no layer, and it is in the tree itself."""
+
+    layer: str = ""
+    created: tuple[str, ...] = ()
+    changed: bool = True  # an agent wrote what is in the tree
+
+
+class Layer(NamedTuple):
+    """One layer on disk."""
+
+    path: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.path / "tree"
+
+    @property
+    def build(self) -> Path:
+        return self.path / "build"
+
+    def read(self) -> Record | None:
+        """What is in it; None where it is not there or was not finished."""
+        return _load(self.path / "record.json", Record)
+
+    def read_writable(self) -> tuple[str, ...]:
+        """Directories in which checks on the base have created or removed entries."""
+        return _load(self.path / "writable.json", tuple[str, ...]) or ("",)
+
+    def add_writable(self, folders: Iterable[str]) -> None:
+        """Adds directories to those."""
+        known = set(self.read_writable())
+        if not known.issuperset(folders):
+            _save(self.path / "writable.json", tuple(sorted(known.union(folders))))
+
+    def built_names(self) -> list[str]:
+        """The build output that is kept here."""
+        return [name for name in BUILD_OUTPUT if (self.build / name).is_dir()]
+
+
+def layer_key(steps: Sequence[tuple[str, ...]], top: Path, states: States) -> str:
+    """The digest of the setup steps and of all files that say what they install."""
+    names = sorted(name for name in list_plain_files(states) if _is_input(name, steps))
+    inputs = [*map(list, steps), sorted(read_digests(str(top), names).items())]
+    return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()[:24]
+
+
+def find_layer(place: TreePlace, key: str, tree: str) -> Layer | None:
+    """The finished layer for this key; one that was built from sources fits only the tree with this digest."""
+    for name in (key, _of_tree(key, tree)):
+        layer = Layer(place.setups / name)
+        record = layer.read()
+        if record is not None and (name != key or not record.from_sources):
+            os.utime(layer.path)
+            return layer
+    return None
+
+
+def keep_layer(
+    place: TreePlace, key: str, tree: str, before: States, after: States, *, shared: bool
+) -> Layer:
+    """Moves what setup has created out of the tree into a layer, shared or for this tree alone."""
+    created = tuple(sorted(list_created(before, after)))
+    record = Record(created=created, from_sources=any(map(_is_from_sources, created)))
+    name = _of_tree(key, tree) if record.from_sources else key
+    layer = Layer(place.setups / name if shared else place.beside("setup"))
+    delete(layer.path)
+    for folder in (layer.tree, layer.build):
+        folder.mkdir(parents=True, mode=0o700)
+    for entry in created:
+        _move(place.path / entry, layer.tree / entry)
+        _make_writable_inside(layer.tree / entry)
+    _save(layer.path / "record.json", record)
+    _remove_old(place.setups, layer)
+    return layer
+
+
+def attach_layer(place: TreePlace, layer: Layer, *, changed: bool) -> None:
+    """Remembers the layer beside the tree, and makes the places in the tree at which it is mounted."""
+    record = layer.read() or Record()
+    built = [name for name in layer.built_names() if name not in record.created]
+    for name in record.created:
+        _make_mount_point(place.path / name, layer.tree / name)
+    for name in built:
+        _make_mount_point(place.path / name, layer.build / name)
+    note_setup(place, Attached(layer=str(layer.path), created=(*record.created, *built), changed=changed))
+
+
+def note_setup(place: TreePlace, attached: Attached) -> None:
+    """Remembers beside the tree what was set up for it."""
+    _save(place.beside("setup.json"), attached)
+
+
+def restore_files(place: TreePlace, before: States) -> States:
+    """Undoes what setup has changed in files of the tree, such as a lock file written anew; returns what is there then."""
+    after = read_states(place.path)
+    if names := list_changed_files(before, after):
+        feed = b"".join(os.fsencode(name) + b"\0" for name in names)
+        env = {
+            "GIT_DIR": str(place.beside("git")),
+            "GIT_WORK_TREE": str(place.path),
+            "GIT_INDEX_FILE": str(place.beside("index")),
+        }
+        run(("checkout-index", "--force", "-z", "--stdin"), place.path, env, feed)
+        after = read_states(place.path)
+    return after
+
+
+def read_attached(place: TreePlace) -> Attached:
+    """What was set up for a tree; nothing where it was not."""
+    return _load(place.beside("setup.json"), Attached) or Attached()
+
+
+def publish_build(place: TreePlace, layer: Layer) -> None:
+    """Moves the build output that a check on the base has left in the tree into the layer."""
+    for name in BUILD_OUTPUT:
+        source, goal = place.path / name, layer.build / name
+        if source.is_dir() and not source.is_symlink() and not goal.exists() and any(source.iterdir()):
+            _move(source, goal)
+    attach_layer(place, layer, changed=False)
+
+
+def note_sources(layer: Layer, digests: Mapping[str, str] | None) -> None:
+    """Remembers the files that the build output was built from; None where that is not known."""
+    if digests is None:
+        delete(layer.path / "sources.json")
+    else:
+        _save(layer.path / "sources.json", dict(digests))
+
+
+def age_unchanged_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
+    """Gives files that are as they were when the build output was built an old date, and no other file.
+
+    Build tools compare dates: without this every fresh tree is built from scratch.
+    """
+    built_from = _load(layer.path / "sources.json", dict[str, str])
+    if not built_from or not layer.built_names():
+        return
+    for name, digest in read_digests(str(top), names).items():
+        if built_from.get(name) == digest:
+            os.utime(top / name, (OLD_TIME, OLD_TIME))
+
+
+@contextlib.asynccontextmanager
+async def locked_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
+    """Only one process builds a layer at a time; the others wait for it."""
+    place.setups.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(place.setups / f".{key}.lock", "wb") as file:  # noqa: ASYNC230  a small local file
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(0.2)
+        yield
+
+
+def _is_input(name: str, steps: Sequence[tuple[str, ...]]) -> bool:
+    base = name.rpartition("/")[2]
+    named = any(word.removeprefix("./") in (name, base) for step in steps for word in step)
+    return named or any(fnmatch(base, pattern) for pattern in INPUTS)
+
+
+def _is_from_sources(name: str) -> bool:
+    base = name.rpartition("/")[2]
+    return not any(fnmatch(base, pattern) for pattern in DEPENDENCIES)
+
+
+def _of_tree(key: str, tree: str) -> str:
+    return f"{key}-{tree[:16]}"
+
+
+def _make_writable_inside(entry: Path) -> None:
+    for name in WRITABLE_INSIDE.get(entry.name, ()):
+        if entry.is_dir() and not entry.is_symlink():
+            (entry / name).mkdir(exist_ok=True)
+
+
+def _make_mount_point(path: Path, source: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(path):
+        return
+    if source.is_symlink():
+        path.symlink_to(os.readlink(source))
+    elif source.is_dir():
+        path.mkdir()
+    else:
+        path.touch()
+
+
+def _move(source: Path, goal: Path) -> None:
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    source.rename(goal)
+
+
+def _remove_old(setups: Path, newest: Layer) -> None:
+    """Keeps the layers that were used last, and all that were used within two weeks of now."""
+    layers = [p for p in setups.iterdir() if p.is_dir() and p != newest.path] if setups.is_dir() else []
+    layers.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in layers[KEPT_LAYERS:]:
+        if time.time() - path.stat().st_mtime > KEPT_SECONDS:
+            delete(path)
+
+
+def _load(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _save(path: Path, value: object) -> None:
+    young = path.with_name(f".{path.name}.{os.getpid()}.new")
+    young.write_bytes(msgspec.json.encode(value))
+    young.replace(path)

@@ -1,0 +1,151 @@
+"""Executes one command in a working tree, in the sandbox where there is one, and compares the tree before and after.
+
+**Invariant:** files of a tree that a check changes while it runs are named, and the check has not passed.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from steersman.adapters.command_environment import command_environment
+from steersman.adapters.file_states import (
+    States,
+    list_changed_files,
+    list_plain_files,
+    list_written_folders,
+    read_digests,
+    read_states,
+)
+from steersman.adapters.git_cli import quiet
+from steersman.adapters.processes import Executed, execute
+from steersman.adapters.reports import Asked
+from steersman.adapters.setup_layers import Attached, Layer, note_sources, publish_build, read_attached
+from steersman.adapters.tree_paths import leads_out
+from steersman.adapters.tree_places import TreePlace, find_tree_place
+from steersman.adapters.tree_views import OpenedView, Purpose
+from steersman.contracts.commands import Command
+from steersman.contracts.config import ENV_REFERENCE
+from steersman.ports.sandbox import Box, Sandbox
+
+
+class TreeCommands:
+    """Runs setup steps and checks; `env` are the variables of `[env]`, `writable` more directories to write."""
+
+    def __init__(
+        self, sandbox: Sandbox, *, network: bool, env: Mapping[str, str], writable: tuple[str, ...]
+    ) -> None:
+        self._sandbox, self._network = sandbox, network
+        self._env, self._writable = env, writable
+
+    async def execute(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
+    ) -> Executed:
+        """Runs it to its end; `changed` of the result names files of the tree that a check has changed."""
+        if (reason := folder_problem(workdir, command.cwd)) is not None:
+            return _not_started(reason)
+        if setup:
+            return await self._run(command, workdir, effect, seconds, report, "setup")
+        place = find_tree_place(workdir)
+        attached = read_attached(place) if place is not None else Attached()
+        skip = frozenset(attached.created)
+        before = await asyncio.to_thread(read_states, workdir, skip)
+        if attached.changed or place is None:
+            done = await self._run(command, workdir, effect, seconds, report, "change")
+            after = await asyncio.to_thread(read_states, workdir, skip)
+            return done._replace(changed=(*done.changed, *list_changed_files(before, after)))
+        digests = await asyncio.to_thread(read_digests, workdir, list_plain_files(before))
+        done = await self._run(command, workdir, effect, seconds, report, "base")
+        after = await asyncio.to_thread(read_states, workdir, skip)
+        changed = _really_changed(workdir, list_changed_files(before, after), digests)
+        if attached.layer and not changed:
+            _publish(
+                place, Layer(Path(attached.layer)), before, after, digests if done.exit_code == 0 else None
+            )
+        return done._replace(changed=tuple(changed))
+
+    async def _run(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
+    ) -> Executed:
+        if self._sandbox.isolated:
+            return await self._run_in_sandbox(command, workdir, effect, seconds, report, purpose)
+        env = command_environment(resolve_env(self._env), setup=purpose == "setup", online=True)
+        if (
+            command.source == "tester" and command.argv[0] == "git"
+        ):  # in a sandbox git finds a configuration of ours
+            env |= quiet()
+        folder, own = os.path.join(workdir, command.cwd), join_environment(env, report.env)
+        return await execute(command.argv, folder, own, seconds, effect, cap=report.cap)
+
+    async def _run_in_sandbox(
+        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
+    ) -> Executed:
+        network = None if purpose == "setup" or self._network else ()
+        try:
+            with await asyncio.to_thread(OpenedView, workdir, purpose, self._writable) as view:
+                box = Box(
+                    reads=(report.folder,) if report.folder else (),
+                    network=network,
+                    binds=view.binds,
+                    tree=workdir,
+                )
+                env = command_environment(
+                    resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
+                )
+                cwd, env = os.path.join(view.shown_at, command.cwd), join_environment(env, report.env)
+                async with self._sandbox.wrap(command.argv, box, env, cwd) as boxed:
+                    done = await execute(
+                        boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                    )
+                return done._replace(changed=tuple(view.changed_links()))
+        except (OSError, ValueError) as error:
+            return _not_started(f"cannot start {command.argv[0]}: {error}")
+
+
+def _really_changed(workdir: str, names: list[str], digests: Mapping[str, str]) -> list[str]:
+    """Of these files of a person's commit those with other content: writing the same bytes again is harmless there."""
+    there = [name for name in names if name in digests and os.path.isfile(os.path.join(workdir, name))]
+    now = read_digests(workdir, there)
+    return [name for name in names if now.get(name) != digests.get(name, "")]
+
+
+def _publish(
+    place: TreePlace, layer: Layer, before: States, after: States, digests: Mapping[str, str] | None
+) -> None:
+    """Keeps what a check on the base has left: where it wrote, and its build output with what that was built from."""
+    layer.add_writable(list_written_folders(before, after))
+    publish_build(place, layer)
+    note_sources(layer, digests)
+
+
+def _not_started(reason: str) -> Executed:
+    return Executed(None, b"", timed_out=False, micros=0, reason=reason)
+
+
+def resolve_env(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of [env]; one passed through is left out where steersman's own environment lacks it."""
+    resolved = {}
+    for name, value in env.items():
+        own = os.environ.get(value.removeprefix(ENV_REFERENCE)) if value.startswith(ENV_REFERENCE) else value
+        if own is not None:
+            resolved[name] = own
+    return resolved
+
+
+def join_environment(own: Mapping[str, str], report: Mapping[str, str]) -> dict[str, str]:
+    """The report's variables beside the project's: options are appended, the reporter's folder comes first."""
+    joined = {**own, **report}
+    for name in own.keys() & report.keys():
+        joined[name] = (
+            f"{report[name]}:{own[name]}" if name == "PYTHONPATH" else f"{own[name]} {report[name]}"
+        )
+    return joined
+
+
+def folder_problem(workdir: str, cwd: str) -> str | None:
+    """Why a command cannot run in this folder of the tree, or None."""
+    if not cwd:
+        return None
+    if (trouble := leads_out(workdir, cwd)) is not None:
+        return f"cwd: {trouble}"
+    return None if os.path.isdir(os.path.join(workdir, cwd)) else f"cwd: {cwd!r} is not a folder of the tree"
