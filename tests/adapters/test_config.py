@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from steersman.adapters.config import find_config, load_config, parse_config, read_config
 from steersman.adapters.detect import detect_checks, render_config
-from steersman.contracts.config import Check, Config, Role, SetupStep, config_schema
+from steersman.contracts.config import Check, Config, Role, Rules, SetupStep, Worktree, config_schema
 from steersman.errors import UserError
 
 FULL = """
@@ -294,17 +294,31 @@ def test_detect(tmp_path, files, expected):
 
 def test_render():
     """What init writes is read back as it was given."""
-    checks = {"unit": ("python", "-m", "pytest", "-q"), "odd.name": ("sh", 'a "b" \\ \x7f é\n')}
+    checks = {
+        "unit": Check(("python", "-m", "pytest", "-q")),
+        "odd.name": Check(("sh", 'a "b" \\ \x7f é\n'), "a b", r"(?P<passed>\d+)"),
+        "e2e": Check(("make",), exit_code_is_enough=True),
+    }
+    steps = (SetupStep(("npm", "ci")), SetupStep(("npm", "ci"), "docs"))
+    given = Config(
+        base="trunk",
+        deliver="merge",
+        checks=checks,
+        worktree=Worktree(setup=steps),
+        env={"CI": "true"},
+        rules=Rules(check_seconds=30),
+    )
     roles = {"coder": {"agent": "claude"}, "tester": {"agent": "scripted", "script": "x.yaml"}}
-    config = parse_config(render_config(checks=checks, roles=roles, base="trunk", deliver="merge"), "x")
-    assert {name: check.run for name, check in config.checks.items()} == checks
+    config = parse_config(render_config(config=given, roles=roles, known_failures=["a::b", 'c "d"']), "x")
+    assert (config.checks, config.worktree, config.env) == (checks, given.worktree, given.env)
+    assert (config.known_failures, config.rules) == (("a::b", 'c "d"'), given.rules)
     assert config.roles["tester"].script == "x.yaml"
     assert (config.base, config.deliver) == ("trunk", "merge")
 
 
 def test_render_least():
     """Without anything to say it is still a whole file, with everything else as comments to switch on."""
-    text = render_config(checks={}, roles={})
+    text = render_config(config=Config(), roles={})
     assert parse_config(text, "x") == Config()
     on = "\n".join(
         line.removeprefix("# ") if " = " in line or "# [" in line else line for line in text.splitlines()

@@ -7,11 +7,12 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from steersman.adapters.scan import TreeScanner
 from steersman.contracts.commands import Argv
+from steersman.contracts.config import Check, Config
 from steersman.judges.planning.facts.checks import checks_of
 
 _COMMANDS = (
@@ -36,28 +37,37 @@ def detect_checks(repo: Path) -> dict[str, Argv]:
 
 def render_config(
     *,
-    checks: Mapping[str, Argv],
+    config: Config,
     roles: Mapping[str, Mapping[str, str]],
-    base: str | None = None,
-    deliver: str = "branch",
+    known_failures: Sequence[str] = (),
 ) -> str:
     """A commented `steersman.toml` that `load_config` reads back as given."""
+    base, worktree = config.base, config.worktree
     lines = [
         "# What steersman does in this repository. Every key is explained in the reference.",
         "version = 1",
         '# project = "shop"         # what intents call it; with this, one for another project is refused',
         f"base = {_quoted(base)}" if base else '# base = "main"            # the branch runs start from',
-        f"deliver = {_quoted(deliver)}         # branch | merge | draft-pr",
+        f"deliver = {_quoted(config.deliver)}         # branch | merge | draft-pr",
+        *([f"known_failures = {_block(known_failures)}"] if known_failures else []),
         "",
-        "# [worktree]",
+        "[worktree]" if worktree.setup else "# [worktree]",
         '# include = [".env.test"]           # files git does not know, copied into each working tree',
-        '# setup = [["uv", "sync"]]          # run once in each fresh working tree',
+        *(
+            ["setup = [                          # run once in each fresh working tree, with the network"]
+            if worktree.setup
+            else ['# setup = [["uv", "sync"]]          # run once in each fresh working tree']
+        ),
+        *(f"    {_command(step.run, step.cwd)}," for step in worktree.setup),
+        *(["]"] if worktree.setup else []),
         "",
         "[checks]                            # always run; a tester only adds to them",
-        *(f"{_key(name)} = {_list(argv)}" for name, argv in checks.items()),
-        *([] if checks else ['# unit = ["python", "-m", "pytest", "-q"]']),
+        *(f"{_key(name)} = {_check(check)}" for name, check in config.checks.items()),
+        *([] if config.checks else ['# unit = ["python", "-m", "pytest", "-q"]']),
+        *_env_lines(config.env),
         *(line for role, table in roles.items() for line in _role_lines(role, table)),
         "",
+        *_rule_lines(config),
         *_COMMANDS,
         "",
         "# [budget]                          # for a run and all its children",
@@ -69,6 +79,33 @@ def render_config(
         '# on_limit = "wait"                 # wait | stop',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _env_lines(env: Mapping[str, str]) -> list[str]:
+    head = '[env]                               # for setup and checks; "env:NAME" passes one through'
+    return ["", head, *(f"{name} = {_quoted(value)}" for name, value in env.items())] if env else []
+
+
+def _rule_lines(config: Config) -> list[str]:
+    seconds = config.rules.check_seconds
+    return ["[rules]", f"check_seconds = {seconds}", ""] if seconds != Config().rules.check_seconds else []
+
+
+def _check(check: Check) -> str:
+    more = [f"summary = {_quoted(check.summary)}"] if check.summary else []
+    more += ["exit_code_is_enough = true"] if check.exit_code_is_enough else []
+    return _command(check.run, check.cwd, more)
+
+
+def _command(run: Argv, cwd: str, more: Sequence[str] = ()) -> str:
+    """A command as its list alone, or as a table where there is more to say."""
+    fields = [*([f"cwd = {_quoted(cwd)}"] if cwd else []), *more]
+    return f"{{ {', '.join([f'run = {_list(run)}', *fields])} }}" if fields else _list(run)
+
+
+def _block(names: Sequence[str]) -> str:
+    """A list with one name in each line."""
+    return "\n".join(["[", *(f"    {_quoted(name)}," for name in names), "]"])
 
 
 def _role_lines(role: str, table: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ journaled, and the tree is removed afterwards.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -99,7 +99,7 @@ class _Ticking:
         self._what, self._seconds = what, 0
         self._heard(what, 0)
 
-    async def __aenter__(self) -> "_Ticking":
+    async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._tick())
         return self
 

@@ -1,49 +1,304 @@
-"""`steersman init`: finds the project's checks, proves each by running it, writes steersman.toml."""
+"""`steersman init`: proposes setup and checks, proves them the way a run runs them, and writes steersman.toml."""
 
 import asyncio
+import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.contracts.commands import Command, CommandResult
+from steersman.contracts.commands import CommandResult
+from steersman.contracts.config import Config
 from steersman.errors import MemoryUnavailable, UserError
-from steersman.faces.deck import DONE, Deck, verb
+from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
+
+if TYPE_CHECKING:
+    from steersman.contracts.workspace import Base
+    from steersman.faces.setup_plans import ProvenSetup
+    from steersman.runtime.check_proof import Proof
 
 NAME = "steersman.toml"
 ROLES = ("coder", "reviewer", "tester")
 SECONDS = 600
 SOURCE = "steersman init"
+LISTED = 20  # failing tests that are named
 
 
 @verb(
     "init",
     "steersman init",
-    "steersman init --force",
+    "steersman init --yes              # run the proposed commands without asking",
+    "steersman init --check            # prove the checks of steersman.toml again",
     "steersman init --script crew.yaml   # a scripted crew, for trying things out",
-    exits="0 written · 2 wrong usage · 4 refused: the file is there already",
+    exits="0 written, or with --check all proven · 1 not proven · 2 wrong usage · 4 refused",
 )
 @click.option("--force", is_flag=True, help="Write over a steersman.toml that is there.")
+@click.option("--yes", is_flag=True, help="Run the proposed commands without asking.")
+@click.option("--check", is_flag=True, help="Prove the checks of steersman.toml again and write nothing.")
+@click.option("--acknowledge-failures", is_flag=True, help="Write tests that fail now into known_failures.")
 @click.option("--script", metavar="FILE", default=None, help="Let a scripted crew play every role.")
-@click.option("--seconds", type=click.IntRange(1), default=SECONDS, show_default=True, help="For each check.")
-def init(deck: Deck, *, force: bool, script: str | None, seconds: int) -> int:
-    """Find the project's checks, prove each by running it, and write steersman.toml."""
+@click.option(
+    "--seconds", type=click.IntRange(1), default=SECONDS, show_default=True, help="For each command."
+)
+def init(
+    deck: Deck,
+    *,
+    force: bool,
+    yes: bool,
+    check: bool,
+    acknowledge_failures: bool,
+    script: str | None,
+    seconds: int,
+) -> int:
+    """Propose setup and checks, prove them in a fresh copy of the last commit, and write steersman.toml."""
+    if check:
+        return _check_again(deck, yes=yes)
     path = deck.project / NAME
     if path.exists() and not force:
-        raise _ThereError(f"{path} is there already: look at it, or write over it with --force")
-    found = dict(deck.helm.detect_checks(deck.project))
-    proven = asyncio.run(_prove(deck, found, seconds))
-    kept = {name: found[name] for name, r in proven.items() if r.exit_code is not None}
+        raise _ThereError(f"{path} is there already: prove it with --check, or write over it with --force")
+    problem = deck.helm.open_world(deck.project, journal=None).workspace(Config()).problem()
+    proven, notes = (_unproven(deck), []) if problem else _propose_and_prove(deck, seconds, yes=yes)
+    if proven is None:
+        deck.say("nothing was run and nothing was written")
+        return REFUSED
+    known = _acknowledged(deck, proven.proof, asked=acknowledge_failures)
     roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
-    _write(path, deck.helm.render_config(checks=kept, roles=roles))
+    config = proven.config
+    _write(path, deck.helm.render_config(config=config, roles=roles, known_failures=known))
     memory = _remember(deck)
-    missing = _missing(deck)
-    checks = {n: _plain(found[n], r) for n, r in proven.items()}
-    deck.tell({"file": str(path), "checks": checks, "memory": memory, "problem": missing, "exit_code": DONE})
-    _tell(deck, path, proven, kept, roles)
-    if missing:
-        deck.warn(f"before a run can start: {missing}", fg="yellow")
-    return DONE
+    code = DONE if problem or not config.checks or _is_proven(proven.proof) else ENDED
+    deck.tell(
+        {**_facts(proven), "file": str(path), "notes": notes, "known_failures": known, "memory": memory}
+        | {"problem": problem, "exit_code": code}
+    )
+    for line in (*_result_lines(proven), *_next_lines(deck, proven, known, roles, path)):
+        deck.say(line)
+    if problem:
+        deck.warn(f"before a run can start: {problem}", fg="yellow")
+    return code
+
+
+class _ThereError(UserError):
+    """Nothing was written."""
+
+    exit_code = 4
+
+
+# ── proposing and proving ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _unproven(deck: Deck) -> "ProvenSetup":
+    """Where there is no commit nothing can be proven: what the files on disk name."""
+    from steersman.contracts.config import Check
+    from steersman.faces.setup_plans import ProvenSetup
+    from steersman.runtime.check_proof import Proof
+
+    checks = {name: Check(tuple(argv)) for name, argv in deck.helm.detect_checks(deck.project).items()}
+    return ProvenSetup(Config(checks=checks), Proof(problem="there is no commit to prove them on"))
+
+
+def _propose_and_prove(deck: Deck, seconds: int, *, yes: bool) -> "tuple[ProvenSetup | None, list[str]]":
+    from steersman.faces.setup_plans import (
+        ProvenSetup,
+        commands_shown,
+        propose_plans,
+        prove_plans,
+        read_project,
+    )
+    from steersman.runtime.check_proof import Proof
+
+    deck.helm.state_dir(deck.project).mkdir(parents=True, exist_ok=True)  # setup that is kept is kept there
+    world = deck.helm.open_world(deck.project, journal=None)
+    workspace = world.workspace(Config())
+    base = workspace.base(None)
+    choice, notes = propose_plans(read_project(workspace, base.commit), deck.helm.detect_checks(deck.project))
+    config = choice.config(seconds)
+    for note in notes:
+        deck.say(f"note: {note}")
+    if not config.checks:
+        return ProvenSetup(config, Proof()), notes
+    if not _agreed(deck, base, config, [*commands_shown(config, choice)], yes=yes):
+        return None, notes
+    return asyncio.run(prove_plans(world, base.commit, choice, seconds, _progress(deck))), notes
+
+
+def _agreed(deck: Deck, base: "Base", config: Config, lines: list[str], *, yes: bool) -> bool:
+    """A person's yes to everything that is about to run: the project's own code is in it."""
+    box = deck.helm.sandbox(config)
+    where = "in the sandbox" if box.isolated else f"WITHOUT a sandbox ({box.why})"
+    branch = f" ({base.branch})" if base.branch else ""
+    head = f"these commands run in a fresh copy of commit {base.commit[:12]}{branch}, {where}:"
+    for line in (head, *lines):
+        deck.say(line) if yes or not deck.as_json else deck.warn(line)
+    if base.dirty:
+        deck.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
+    return yes or deck.agreed("run them?", f"run them with `{deck.me} init --yes`")
+
+
+def _progress(deck: Deck) -> Any:
+    def heard(what: str, seconds: int) -> None:
+        deck.say(f"  … {what}" + (f", {seconds} s" if seconds else ""))
+
+    return heard
+
+
+def _check_again(deck: Deck, *, yes: bool) -> int:
+    """`init --check`: the checks of the file that is there, as they are; nothing is written."""
+    from steersman.faces.setup_plans import ProvenSetup, commands_shown
+    from steersman.runtime.check_proof import prove_checks
+
+    loaded = deck.load_config()
+    config: Config = loaded.config
+    if loaded.path is None or not config.checks:
+        raise UserError(f"there is no check to prove: add one under [checks], or run `{deck.me} init`")
+    world = deck.helm.open_world(deck.project, journal=None)
+    workspace = world.workspace(config)
+    if problem := workspace.problem():
+        raise UserError(problem)
+    deck.helm.state_dir(deck.project).mkdir(parents=True, exist_ok=True)
+    base = workspace.base(config.base)
+    if not _agreed(deck, base, config, [*commands_shown(config)], yes=yes):
+        deck.say("nothing was run")
+        return REFUSED
+    world = deck.helm.open_world(deck.project, journal=None)
+    proof = asyncio.run(prove_checks(world, config, base.commit, _progress(deck)))
+    proven = ProvenSetup(config, proof)
+    code = DONE if _is_proven(proof) and not _unknown_failures(config, proof) else ENDED
+    deck.tell({**_facts(proven), "file": str(loaded.path), "exit_code": code})
+    for line in _result_lines(proven):
+        deck.say(line)
+    deck.say("every check is proven" if code == DONE else "not every check is proven", bold=True)
+    return code
+
+
+# ── judging what happened ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_proven(proof: "Proof") -> bool:
+    """Whether setup worked, every check ran to its end, and tests were counted."""
+    from steersman.faces.setup_plans import counts_tests
+
+    if proof.problem or proof.failed_setup is not None or not proof.results:
+        return False
+    ended = all(r.verdict in ("passed", "failed") for r in proof.results)
+    return ended and any(counts_tests(r) for r in proof.results)
+
+
+def _failures(proof: "Proof") -> list[str]:
+    """The tests that fail on the base, by name; where a failure has no name, the check."""
+    names: dict[str, None] = {}
+    for r in proof.results:
+        if r.verdict == "failed":
+            named = r.report is not None and not r.report.cut and bool(r.report.failed)
+            names |= dict.fromkeys(r.report.failed if named and r.report is not None else (r.name,))
+    return list(names)
+
+
+def _unknown_failures(config: Config, proof: "Proof") -> list[str]:
+    """The failures that nobody has acknowledged in the file."""
+    from steersman.judges.baseline import is_known
+
+    whole = {r.name for r in proof.results if r.name in config.known_failures}
+    left = [r for r in proof.results if r.name not in whole]
+    from steersman.runtime.check_proof import Proof
+
+    return [name for name in _failures(Proof(tuple(left))) if not is_known(name, config.known_failures)]
+
+
+def _acknowledged(deck: Deck, proof: "Proof", *, asked: bool) -> list[str]:
+    """The failures that a person acknowledges: by the option, or by a yes to a question of its own."""
+    names = _failures(proof)
+    if not names or asked:
+        return names
+    if deck.as_json or sys.stdin is None or not sys.stdin.isatty():
+        return []
+    for name in names[:LISTED]:
+        deck.say(f"  fails now: {name}", fg="yellow")
+    more = f" ({len(names)} in all)" if len(names) > LISTED else ""
+    question = f"acknowledge these failures{more} in known_failures? Other failures still count"
+    return names if deck.agreed(question, "acknowledge them with --acknowledge-failures") else []
+
+
+# ── saying it ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _facts(proven: "ProvenSetup") -> dict[str, Any]:
+    config, proof = proven.config, proven.proof
+    results = {r.name: r for r in reversed(proof.results)}
+    return {
+        "setup": [{"run": list(step.run), "cwd": step.cwd} for step in config.worktree.setup],
+        "env": dict(config.env),
+        "checks": {
+            name: {"argv": list(check.run), "cwd": check.cwd, **_result(results.get(name))}
+            for name, check in config.checks.items()
+        },
+        "failed_setup": _result(proof.failed_setup) if proof.failed_setup else None,
+        "unproven": proof.problem,
+        "given_up": list(proven.given_up),
+    }
+
+
+def _result(r: CommandResult | None) -> dict[str, Any]:
+    if r is None:
+        return {"verdict": "not run"}
+    return {
+        "verdict": r.verdict,
+        "exit_code": r.exit_code,
+        "tests": r.tests,
+        "failed": list(r.report.failed) if r.report is not None else [],
+        "reason": r.reason,
+    }
+
+
+def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
+    """What was proven, one line for each check; what failed, with the end of its output."""
+    from steersman.views.failed_check import failed_check_lines
+
+    proof = proven.proof
+    for what in proven.given_up:
+        yield f"  given up: {what}"
+    if proof.problem:
+        yield f"  not proven: {proof.problem}"
+    if proof.failed_setup is not None:
+        yield from (f"  {line}" for line in failed_check_lines(proof.failed_setup))
+    for r in proof.results:
+        if r.verdict == "passed":
+            tests = f"{r.tests} tests" if r.tests is not None else r.reason or "no tests counted"
+            yield f"  {r.name}: passed · {tests} · {r.micros / 1_000_000:.1f} s"
+        else:
+            yield from (f"  {line}" for line in failed_check_lines(r))
+
+
+def _next_lines(
+    deck: Deck, proven: "ProvenSetup", known: list[str], roles: dict[str, Any], path: Path
+) -> Iterator[str]:
+    config, proof = proven.config, proven.proof
+    for name, table in roles.items():
+        if "script" not in table:  # one that was found, not one that was asked for
+            yield f"  {name}: {table['agent']}"
+    yield f"written: {path}"
+    if not config.checks:
+        yield "no check was found: add one under [checks], for without evidence nothing is approved"
+    failures = [name for name in _failures(proof) if name not in known]
+    if failures:
+        shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in failures[:LISTED])
+        yield f"{len(failures)} failures on the base; to acknowledge them: known_failures = [{shown}]"
+        yield f"  or: {deck.me} init --force --acknowledge-failures"
+    for r in proof.results:
+        if r.verdict == "no_tests":
+            yield f"{r.name} counts no test; say how in [checks], one of:"
+            argv = json.dumps(list(r.argv))
+            yield f"  {r.name} = {{ run = {argv}, summary = 'Passed: +(?P<passed>\\d+)' }}"
+            yield f"  {r.name} = {{ run = {argv}, exit_code_is_enough = true }}"
+    if config.checks and not _is_proven(proof):
+        yield f"next: edit {NAME}, then `{deck.me} init --check`"
+    elif not roles:
+        yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
+
+
+# ── the rest of the file ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _remember(deck: Deck) -> str | None:
@@ -65,44 +320,10 @@ def _remember(deck: Deck) -> str | None:
     return str(kept.id)
 
 
-def _missing(deck: Deck) -> str | None:
-    """What a run needs of git and does not find here."""
-    world = deck.helm.open_world(deck.project, journal=None)
-    return world.workspace(deck.load_config().config).problem()
-
-
 def crew(deck: Deck) -> dict[str, dict[str, str]]:
     """Whoever is installed: one CLI plays every role; with two, another one reviews and tests than writes."""
     there = list(deck.helm.installed_agents())[:2]
     return {name: {"agent": there[0 if name == "coder" else -1]} for name in ROLES} if there else {}
-
-
-class _ThereError(UserError):
-    """Nothing was written."""
-
-    exit_code = 4
-
-
-async def _prove(deck: Deck, checks: dict[str, Any], seconds: int) -> dict[str, CommandResult]:
-    from steersman.contracts.config import Check, Config
-
-    world = deck.helm.open_world(deck.project, journal=None)
-    commands = world.commands(Config(checks={name: Check(tuple(argv)) for name, argv in checks.items()}))
-    results = {}
-    for name, argv in checks.items():
-        deck.say(f"running {name}: {' '.join(argv)}")
-        results[name] = await commands.run(Command(name, tuple(argv)), str(deck.project), "init:1", seconds)
-    return results
-
-
-def _plain(argv: Any, r: CommandResult) -> dict[str, Any]:
-    return {
-        "argv": list(argv),
-        "verdict": r.verdict,
-        "exit_code": r.exit_code,
-        "tests": r.tests,
-        "reason": r.reason,
-    }
 
 
 def _write(path: Path, words: str) -> None:
@@ -110,25 +331,3 @@ def _write(path: Path, words: str) -> None:
         path.write_text(words, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
-
-
-def _tell(
-    deck: Deck, path: Path, proven: dict[str, CommandResult], kept: dict[str, Any], roles: dict[str, Any]
-) -> None:
-    for name, r in proven.items():
-        tests = f", {r.tests} tests" if r.tests is not None else ""
-        left = "" if name in kept else f"; left out: {r.reason}"
-        deck.say(f"  {name}: {r.verdict}{tests}{left}", fg="green" if r.verdict == "passed" else "yellow")
-    if not kept:
-        deck.say(
-            "no check was found: add one under [checks], for without evidence nothing is approved",
-            fg="yellow",
-        )
-    for name, table in roles.items():
-        if "script" not in table:  # one that was found, not one that was asked for
-            deck.say(f"  {name}: {table['agent']}")
-    deck.say(f"written: {path}")
-    if not roles:
-        deck.say(
-            "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
-        )
