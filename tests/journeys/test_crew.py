@@ -27,7 +27,7 @@ def test_init_names_the_agents_that_are_installed(
     project: Project, there: tuple[str, ...], coder: str, reviewer: str
 ) -> None:
     """One that is there plays every role; of two, another one reviews and tests than writes."""
-    said = project.call("init", PATH=put(project.place / "clis", *there))
+    said = project.call("init", "--yes", PATH=put(project.place / "clis", *there))
     assert said.code == 0, said
     written = (project.repo / "steersman.toml").read_text()
     assert f'[roles.coder]\nagent = "{coder}"' in written
@@ -37,7 +37,7 @@ def test_init_names_the_agents_that_are_installed(
 
 def test_without_an_agent_init_says_what_to_do(project: Project) -> None:
     """Nobody is made up: without a CLI there is no role, and the next step is told."""
-    said = project.call("init", PATH="/usr/bin:/bin")
+    said = project.call("init", "--yes", PATH="/usr/bin:/bin")
     assert said.code == 0, said
     assert "\n[roles." not in (project.repo / "steersman.toml").read_text()
     assert "next: say who plays coder" in said.out
@@ -46,7 +46,7 @@ def test_without_an_agent_init_says_what_to_do(project: Project) -> None:
 def test_what_stands_in_the_way_is_told_before_it_starts(project: Project) -> None:
     """doctor names the role, what is missing and what to do: the program first, then the login."""
     path = put(project.place / "clis", "claude")
-    assert project.call("init", PATH=path).code == 0
+    assert project.call("init", "--yes", PATH=path).code == 0
     missing = project.call("doctor", PATH="/usr/bin:/bin")
     assert missing.code == 1
     assert "[roles.coder] claude was not found: install it" in missing.out

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -52,7 +53,10 @@ def test_init_finds_proves_and_writes(project: Project) -> None:
     """The project's own checks are found, run, and written so that the file reads back; never over an old file."""
     (project.repo / "tests").mkdir()
     (project.repo / "tests" / "test_calc.py").write_text(UNITTEST)
-    said = project.call("init", "--script", "crew.yaml", "--json", fresh=True)
+    project.git("rm", "-q", "test_calc.py")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "tests")
+    said = project.call("init", "--yes", "--script", "crew.yaml", "--json", fresh=True)
     assert said.code == 0, said
     (check,) = said.json()["checks"].values()
     assert (check["verdict"], check["tests"]) == ("passed", 1)
@@ -62,13 +66,13 @@ def test_init_finds_proves_and_writes(project: Project) -> None:
     assert again.code == 4
     assert "--force" in again.err
     assert (project.repo / "steersman.toml").read_text() == written
-    assert project.call("init", "--force").code == 0
+    assert project.call("init", "--force", "--yes").code == 0
     assert (project.repo / "steersman.toml").read_text() != written
 
 
 def test_what_init_says_of_commands_is_right(project: Project) -> None:
     """With the marks of its comment taken away the section allows exactly the program that it explains."""
-    assert project.call("init").code == 0
+    assert project.call("init", "--yes").code == 0
     path = project.repo / "steersman.toml"
     told = path.read_text()
     section = told[told.index("# [commands]") :].split("\n\n")[0]
@@ -85,12 +89,21 @@ def test_what_init_says_of_commands_is_right(project: Project) -> None:
 
 
 def test_init_leaves_out_what_cannot_run(project: Project) -> None:
-    """A check whose program is not there is named and left out."""
+    """An ecosystem whose program is not there is named and left out, where there is another one."""
     (project.repo / "go.mod").write_text("module x\n")
-    said = project.call("init", PATH="/usr/bin:/bin", TMPDIR=str(project.place))
+    (project.repo / "x_test.go").write_text("package x\n")
+    project.git("add", "-A")
+    project.git("commit", "-qm", "go")
+    path = project.place / "programs"
+    path.mkdir()
+    for name in ("git", "python3", "bwrap"):
+        if there := shutil.which(name):
+            (path / name).symlink_to(there)
+    said = project.call("init", "--yes", PATH=f"{path}")
     assert said.code == 0, said
-    if "left out" in said.out:
-        assert "go =" not in (project.repo / "steersman.toml").read_text()
+    assert "go is left out" in said.out
+    assert "go =" not in (project.repo / "steersman.toml").read_text()
+    assert "unittest =" in (project.repo / "steersman.toml").read_text()
 
 
 def test_doctor_names_each_fix(project: Project) -> None:

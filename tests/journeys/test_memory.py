@@ -51,14 +51,14 @@ def test_a_memory_is_kept_found_and_forgotten(project: Project) -> None:
 
 def test_init_remembers_what_the_project_is(project: Project) -> None:
     """The first memory, so that a plan can be made; when the project has changed, it is said anew."""
-    name = json.loads(project.call("init", "--json").out)["memory"]
+    name = json.loads(project.call("init", "--yes", "--json").out)["memory"]
     kept = json.loads(project.call("memory", "list", "--json").out)
     assert [m["id"] for m in kept] == [name]
     assert "is written in python (2 files)." in kept[0]["text"]
     assert "It is tested by: python -m unittest discover -q." in kept[0]["text"]
-    assert json.loads(project.call("init", "--force", "--json").out)["memory"] == name
+    assert json.loads(project.call("init", "--yes", "--force", "--json").out)["memory"] == name
     (project.repo / "main.go").write_text("package main\n")
-    assert json.loads(project.call("init", "--force", "--json").out)["memory"] != name
+    assert json.loads(project.call("init", "--yes", "--force", "--json").out)["memory"] != name
     assert len(json.loads(project.call("memory", "list", "--json").out)) == 1
 
 
@@ -70,13 +70,13 @@ def test_memories_that_cannot_be_used(project: Project) -> None:
     for words in (["list"], ["search", "x"], ["add", "y"], ["forget", "mem_000000000000"]):
         said = project.call("memory", *words)
         assert (said.code, "cannot be used" in said.err, "Traceback" in said.err) == (5, True, False)
-    said = project.call("init", "--json")
+    said = project.call("init", "--yes", "--json")
     assert (said.code, json.loads(said.out)["memory"]) == (0, None)
 
 
 def test_the_way_out_of_a_damaged_file(project: Project) -> None:
     """A plan is BLOCKED with the file and a command; that command, as it stands, makes room for new memories."""
-    assert project.call("init").code == 0
+    assert project.call("init", "--yes").code == 0
     (path,) = project.place.rglob("memory.db")
     path.write_bytes(b"not a database " * 100)
     told = json.loads(project.call("plan", "Explain how it is built", "--json").out)

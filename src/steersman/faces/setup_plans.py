@@ -65,6 +65,12 @@ class SetupChoice(msgspec.Struct, frozen=True):
         chosen = tuple(later[0] if n == owner else old for n, old in enumerate(self.chosen))
         return SetupChoice(self.proposals, chosen)
 
+    def without(self, owner: int) -> "SetupChoice | None":
+        """The other proposals; None where there are none."""
+        rest = [n for n in range(len(self.proposals)) if n != owner]
+        made = SetupChoice(tuple(self.proposals[n] for n in rest), tuple(self.chosen[n] for n in rest))
+        return made if rest else None
+
 
 class ProvenSetup(msgspec.Struct, frozen=True):
     """The configuration that came farthest, what happened to it, and what was given up on the way."""
@@ -89,13 +95,19 @@ def propose_plans(
     if not proposals and otherwise:
         checks = {name: Check(tuple(argv)) for name, argv in otherwise.items()}
         proposals = [Proposal("other", "", (Plan(checks=checks),))]
-    usable = []
-    for proposal in proposals:
-        there = [plan for plan in proposal.plans if not missing_programs(plan)]
-        for name in dict.fromkeys(p for plan in proposal.plans for p in missing_programs(plan)):
-            notes.append(f"{name} is not installed")
-        usable.append(Proposal(proposal.ecosystem, proposal.folder, tuple(there) or proposal.plans[:1]))
+    missing = {name: None for p in proposals for plan in p.plans for name in missing_programs(plan)}
+    notes += [f"{name} is not installed" for name in missing]
+    installed = [_installed(proposal) for proposal in proposals]
+    usable = [p for p in installed if p.plans] or proposals
+    left = [p for p in installed if not p.plans and usable is not proposals]
+    notes += [f"{p.ecosystem} is left out{f' in {p.folder}' if p.folder else ''}" for p in left]
     return SetupChoice(tuple(usable), (0,) * len(usable)), notes
+
+
+def _installed(proposal: Proposal) -> Proposal:
+    """The same with those plans alone whose programs this machine has."""
+    plans = tuple(plan for plan in proposal.plans if not missing_programs(plan))
+    return Proposal(proposal.ecosystem, proposal.folder, plans)
 
 
 def missing_programs(plan: Plan) -> list[str]:
@@ -155,6 +167,8 @@ async def prove_plans(
         if proof.failed_setup is not None:
             bad_setups.append(choice.plans[troubled].setup)
         advanced = choice.advance(troubled, bad_setups)
+        if advanced is None and proof.failed_setup is not None:
+            advanced = choice.without(troubled)
         if advanced is None:
             break
         given_up.append(_what_failed(proof))

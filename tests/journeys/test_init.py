@@ -1,0 +1,193 @@
+"""`init` on small projects: what it proposes, asks, proves and writes. No network: setup makes files by itself."""
+
+import json
+import os
+import sys
+import tomllib
+
+import pytest
+from voyage import Project
+
+PASSES = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+NODE_TEST = "const { test } = require('node:test');\ntest('adds', () => {});\n"
+# A package manager of ours: it writes what its project needs, or fails as it is told.
+FAKE_NPM = f"""#!{sys.executable}
+import os, pathlib, sys
+words = sys.argv[1:]
+if words[:1] in (["ci"], ["install"]):
+    if pathlib.Path("fails-" + ("scripts" if "--ignore-scripts" in words else words[0])).exists():
+        print("looking for packages")
+        print("npm ERR! nothing is there", file=sys.stderr)
+        sys.exit(7)
+    pathlib.Path("node_modules").mkdir(exist_ok=True)
+    pathlib.Path("node_modules", "ready").write_text("x")
+elif words[:1] == ["test"]:
+    assert pathlib.Path("node_modules", "ready").exists(), "setup has not run"
+    assert os.environ["CI"] == "true"
+    print("  Total:     3\\n  Passed:    3\\n  Skipped:   0" if "--workspaces" not in words else "fine")
+"""
+
+
+def commit(project: Project, files: dict[str, str]) -> None:
+    for path in project.repo.glob("*.py"):
+        path.unlink()
+    for name, text in files.items():
+        (project.repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.repo / name).write_text(text)
+    project.git("add", "-A")
+    project.git("commit", "-qm", "files")
+
+
+def programs(project: Project) -> str:
+    """A PATH whose npm is ours."""
+    folder = project.repo.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "npm").write_text(FAKE_NPM)
+    (folder / "npm").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def written(project: Project) -> dict:
+    return tomllib.loads((project.repo / "steersman.toml").read_text())
+
+
+PACKAGE = {
+    "package.json": '{"scripts": {"test": "uvu"}, "devDependencies": {"uvu": "1"}}',
+    "package-lock.json": "{}",
+}
+
+
+def test_setup_is_proposed_proven_and_written(project: Project) -> None:
+    """A lock file leads to its setup step; the check runs after it, in a fresh tree, and leaves nothing behind."""
+    commit(project, PACKAGE)
+    (project.repo / "node_modules").mkdir()  # what the developer happens to have is not used
+    said = project.call("init", "--yes", "--json", PATH=programs(project))
+    assert said.code == 0, said
+    assert said.json()["setup"] == [{"run": ["npm", "ci"], "cwd": ""}]
+    assert said.json()["checks"]["npm"]["tests"] == 3
+    config = written(project)
+    assert (config["worktree"]["setup"], config["env"]) == ([["npm", "ci"]], {"CI": "true"})
+    assert config["checks"] == {"npm": ["npm", "test"]}
+    assert not list(project.state.glob("trees/init-*/*"))
+    assert project.git("status", "--porcelain").split() == ["??", "steersman.toml"]
+
+
+def test_it_asks_once_and_without_an_answer_does_nothing(project: Project) -> None:
+    """Everything that may run is shown first; nobody there to answer is wrong usage, and nothing is written."""
+    commit(project, PACKAGE)
+    said = project.call("init", PATH=programs(project))
+    assert said.code == 2
+    assert "init --yes" in said.err
+    for part in (
+        "in a fresh copy of commit",
+        "npm ci",
+        "npm: npm test",
+        "only if that fails",
+        "--ignore-scripts",
+    ):
+        assert part in said.out, part
+    assert not (project.repo / "steersman.toml").exists()
+
+
+def test_the_next_plan_is_tried(project: Project) -> None:
+    """A setup that fails is followed by the next best one, and the file has the one that worked."""
+    commit(project, {**PACKAGE, "fails-ci": ""})
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert said.code == 0, said
+    assert "`npm ci` failed: trying another way" in said.out
+    assert written(project)["worktree"]["setup"] == [["npm", "ci", "--ignore-scripts"]]
+
+
+def test_a_setup_that_fails_says_why(project: Project) -> None:
+    """Where no plan works the file has what is known, the end of the output is shown, and the next step."""
+    commit(project, {**PACKAGE, "fails-ci": "", "fails-scripts": "", "fails-install": ""})
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert said.code == 1, said
+    for part in ("exit code 7", "looking for packages", "npm ERR! nothing is there", "init --check"):
+        assert part in said.out, part
+    assert written(project)["checks"] == {"npm": ["npm", "test"]}
+
+
+def test_a_check_that_counts_nothing_says_how_to_count(project: Project) -> None:
+    """Nothing is made up: the check is written, the exit code is 1, and both ways to say it are shown as lines."""
+    packages = {f"packages/{name}/package.json": '{"scripts": {"test": "x"}}' for name in "ab"}
+    commit(project, {"package.json": '{"workspaces": ["packages/*"]}', "package-lock.json": "{}", **packages})
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert said.code in (0, 1), said
+    assert "given up: npm counted no test" in said.out
+
+
+def test_checks_of_packages_have_their_folder(project: Project) -> None:
+    """Two Go-like folders of tests without a manifest above: each package is checked where it is."""
+    commit(
+        project,
+        {
+            "one/package.json": "{}",
+            "one/a.test.js": NODE_TEST,
+            "two/package.json": '{"scripts": {"test": "node --test"}}',
+            "two/a.test.js": NODE_TEST,
+        },
+    )
+    said = project.call("init", "--yes", "--json")
+    checks = said.json()["checks"]
+    assert {name: (check["cwd"], check["argv"]) for name, check in checks.items()} == {
+        "node-one": ("one", ["node", "--test"]),
+        "npm-two": ("two", ["node", "--test"]),
+    }
+
+
+def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) -> None:
+    """A red check is kept, its failing tests are listed with the line to write; --yes alone acknowledges nothing."""
+    said = project.call("init", "--yes")
+    assert said.code == 0, said
+    (name,) = json.loads(project.call("init", "--yes", "--force", "--json").out)["checks"]["unittest"][
+        "failed"
+    ]
+    assert f'known_failures = ["{name}"]' in said.out
+    assert "init --force --acknowledge-failures" in said.out
+    assert "known_failures" not in written(project)
+    assert project.call("init", "--check", "--yes").code == 1
+    said = project.call("init", "--yes", "--force", "--acknowledge-failures")
+    assert (said.code, written(project)["known_failures"]) == (0, [name])
+    project.git("add", "-A")
+    project.git("commit", "-qm", "configured")
+    before = (project.repo / "steersman.toml").read_text()
+    said = project.call("init", "--check", "--yes")
+    assert said.code == 0, said
+    assert "every check is proven" in said.out
+    assert (project.repo / "steersman.toml").read_text() == before
+
+
+def test_check_proves_an_edited_file_again(project: Project) -> None:
+    """After an edit `--check` runs what the file says, in its folder and with its variables, and writes nothing."""
+    commit(project, {"app/tests/test_a.py": PASSES, "app/data.txt": "x"})
+    (project.repo / "steersman.toml").write_text(
+        "version = 1\n"
+        '[env]\nWORD = "hello"\n'
+        '[worktree]\nsetup = [{ run = ["sh", "-c", "echo $WORD > made.txt"], cwd = "app" }]\n'
+        "[checks]\n"
+        'unit = { run = ["sh", "-c", "grep -q hello made.txt && echo Passed: 4"], cwd = "app",'
+        " summary = 'Passed: (?P<passed>\\d+)' }\n"
+        'e2e = { run = ["test", "-f", "app/data.txt"], exit_code_is_enough = true }\n'
+    )
+    said = project.call("init", "--check", "--yes", "--json")
+    assert said.code == 0, said
+    checks = said.json()["checks"]
+    assert (checks["unit"]["verdict"], checks["unit"]["tests"]) == ("passed", 4)
+    assert checks["e2e"]["reason"] == "exit code only (chosen in steersman.toml)"
+    shown = project.call("init", "--check", "--yes").out
+    assert "e2e: passed · exit code only (chosen in steersman.toml)" in shown
+    text = (project.repo / "steersman.toml").read_text()
+    (project.repo / "steersman.toml").write_text(text.replace("app/data.txt", "app/gone.txt"))
+    said = project.call("init", "--check", "--yes")
+    assert said.code == 1
+    assert "e2e: failed · exit code 1" in said.out
+
+
+@pytest.mark.parametrize("file", ["", "version = 1\n"])
+def test_check_needs_a_check(project: Project, file: str) -> None:
+    """Without a file, or without a check in it, there is nothing to prove."""
+    if file:
+        (project.repo / "steersman.toml").write_text(file)
+    said = project.call("init", "--check", "--yes")
+    assert (said.code, "there is no check to prove" in said.err) == (2, True)
