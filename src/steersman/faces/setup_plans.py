@@ -203,4 +203,4 @@ def _what_failed(proof: "Proof") -> str:
     if failed is not None:
         return f"`{shlex.join(failed.argv)}` failed"
     bad = next(r for r in proof.results if not counts_tests(r))
-    return f"{bad.name} counted no test"
+    return f"{bad.name} {'counted no test' if bad.exit_code == 0 else 'failed before it counted a test'}"

@@ -23,7 +23,7 @@ from steersman.runtime.performers.checks import baseline
 from steersman.runtime.performers.tree import set_up_tree, tree_at
 from steersman.runtime.world import World
 
-TICK = 15  # seconds between two signs of life
+TICK = 15  # seconds until the first sign of life; each one after it takes twice as long
 Listener = Callable[[str, int], None]  # what is running, and since how many seconds; 0: it begins
 
 
@@ -92,11 +92,12 @@ class _Ticking:
     """Says what is running when it begins, and again while it takes long."""
 
     def __init__(self, heard: Listener) -> None:
-        self._heard, self._what, self._seconds = heard, "", 0
+        self._heard, self._what = heard, ""
+        self._seconds, self._next = 0, TICK
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, what: str) -> None:
-        self._what, self._seconds = what, 0
+        self._what, self._seconds, self._next = what, 0, TICK
         self._heard(what, 0)
 
     async def __aenter__(self) -> Self:
@@ -113,4 +114,6 @@ class _Ticking:
         while True:
             await asyncio.sleep(TICK)
             self._seconds += TICK
-            self._heard(self._what, self._seconds)
+            if self._seconds >= self._next:
+                self._next *= 2
+                self._heard(self._what, self._seconds)

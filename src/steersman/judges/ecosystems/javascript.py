@@ -33,6 +33,7 @@ LOCKS = {
 }
 MOST_PACKAGES = 8  # packages of a workspace that get a check of their own
 _SCRIPTS = ("test", "test:ci", "test:unit", "tests", "unit")
+_RUNNERS = ("ava", "jest", "mocha", "vitest", "uvu", "tap", "tape", "jasmine")
 _PLACEHOLDER = "no test specified"
 _TEST_FILE = re.compile(r"(?:.*[._-])?test\.[cm]?[jt]s|(?:.*/)?tests?/.*\.[cm]?[jt]s|.*\.spec\.[cm]?[jt]s")
 _PLAIN_WORD = re.compile(r"[\w./=:@-]+")
@@ -103,6 +104,8 @@ def _check_choices(files: ProjectFiles, package: dict[str, Any]) -> Iterator[dic
         yield dict(_single(files, manager, folder) for folder in members[:MOST_PACKAGES])
     elif not script and any("node:test" in files.text(p) for p in files.paths if is_javascript_test(p)):
         yield {check_name("node", files.folder): Check(("node", "--test"), files.folder)}
+    if runner := _runner_alone(str(table_at(package, "scripts").get(script, ""))):
+        yield {check_name(runner[2], files.folder): Check(runner, files.folder)}
 
 
 def test_script(package: dict[str, Any]) -> str:
@@ -129,6 +132,15 @@ def _script_argv(manager: str, script: str, package: dict[str, Any]) -> tuple[st
         return tuple(words)
     # `bun test` is bun's own runner, not the script.
     return (manager, "test") if script == "test" and manager != "bun" else (manager, "run", script)
+
+
+def _runner_alone(script: str) -> tuple[str, ...]:
+    """The runner that a script starts after other things, such as a linter; () where none is seen."""
+    for part in script.split("&&")[1:] if "||" not in script else ():
+        words = part.split()
+        if words and words[0] in _RUNNERS and all(_PLAIN_WORD.fullmatch(word) for word in words):
+            return ("npx", "--no-install", *words)
+    return ()
 
 
 def _all_packages(manager: str, *, berry: bool) -> tuple[str, ...]:

@@ -56,8 +56,6 @@ class ProjectFiles(msgspec.Struct, frozen=True, eq=False):
 
     def below(self, folder: str) -> "ProjectFiles":
         """The same project seen from one of its folders."""
-        if not folder:
-            return self
         start = f"{folder}/"
         return ProjectFiles(
             frozenset(p.removeprefix(start) for p in self.paths if p.startswith(start)),

@@ -15,7 +15,7 @@ _REQUIREMENTS = re.compile(
     r"(?:requirements/|tests?/)?[\w.-]*(?:requirements|reqs)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PYTEST = re.compile(r"(?<![\w-])pytest(?![\w])")
+_PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
 _CONFIG = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini")
 # What an option of pytest in the project's configuration needs, where nothing else names it.
 _PLUGINS = {
