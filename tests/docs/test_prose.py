@@ -243,7 +243,9 @@ RUN = re.compile(r"\b\d{6}-[a-z0-9]{6}\b")
 WRITE = re.compile(
     r"^Write `([^`]+)`:\n\n```\w+\n(.*?)^```$|^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
-SHIFTING = re.compile(r"\b\d\d:\d\d:\d\d\b|\b[0-9a-f]{12,64}\b|\b\d+ (?:ms|s|min)\b|\S*(?=/harbour/)")
+SHIFTING = re.compile(
+    r"\b\d\d:\d\d:\d\d\b|\b[0-9a-f]{12,64}\b|\b[\d.]+ (?:ms|s|min)\b|\b\d+ of \d+ lines\b|\S*(?=/harbour/)"
+)
 
 
 def followed(page):
@@ -275,7 +277,9 @@ def typed_in(steps, written, folder):
 
 
 def spoken(lines):
-    return [SHIFTING.sub("#", RUN.sub("RUN", line)).rstrip() for line in lines if line.strip()]
+    """Our own lines; what a check printed stands behind a bar, and another Python prints something else."""
+    ours = (line for line in lines if line.strip() and not line.strip().startswith("│"))
+    return [SHIFTING.sub("#", RUN.sub("RUN", line)).rstrip() for line in ours]
 
 
 def text_of(page):

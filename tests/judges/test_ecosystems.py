@@ -160,6 +160,17 @@ PROJECTS = {
     "npm broken": ({"package.json": "{"}, []),
     "npm watches": ({"package.json": {"scripts": {"test": "jest --watch", "test:ci": "jest"}}}, [["npm: npm run test:ci"]]),
     "pnpm by its field": ({"package.json": package(packageManager="pnpm@9")}, [["pnpm install", "pnpm: pnpm test"], ["pnpm install --ignore-scripts", "pnpm: pnpm test"], ["npm install --no-audit --no-fund --no-package-lock", "pnpm: pnpm test"]]),
+    "pnpm of a version": (
+        {"package.json": package(packageManager="pnpm@11.9.0+sha512.x"), "pnpm-lock.yaml": ""},
+        [
+            ["pnpm install --frozen-lockfile", "pnpm: pnpm test"],
+            ["npx --yes pnpm@11.9.0 install --frozen-lockfile", "pnpm: npx --yes pnpm@11.9.0 test"],
+            ["pnpm install --frozen-lockfile --ignore-scripts", "pnpm: pnpm test"],
+            ["npm install --no-audit --no-fund --no-package-lock", "pnpm: pnpm test"],
+        ],
+    ),
+    "yarn of a version": ({"package.json": {"packageManager": "yarn@1.22.0", "scripts": {"test": "node --test"}}}, [["yarn: node --test"]]),
+    "berry of a version": ({"package.json": {"packageManager": "yarn@4.1.0", "scripts": {"test": "x"}}}, [["yarn: yarn test"]]),
     "yarn classic": ({"package.json": package(), "yarn.lock": "# yarn lockfile v1\n"}, [["yarn install --frozen-lockfile", "yarn: yarn test"], ["yarn install --frozen-lockfile --ignore-scripts", "yarn: yarn test"], ["npm install --no-audit --no-fund --no-package-lock", "yarn: yarn test"]]),
     "yarn berry": ({"package.json": package(), "yarn.lock": "__metadata:\n"}, [["yarn install --immutable", "yarn: yarn test"], ["npm install --no-audit --no-fund --no-package-lock", "yarn: yarn test"]]),
     "bun": ({"package.json": package(), "bun.lock": ""}, [["bun install --frozen-lockfile", "bun: bun run test"], ["bun install --frozen-lockfile --ignore-scripts", "bun: bun run test"], ["npm install --no-audit --no-fund --no-package-lock", "bun: bun run test"]]),

@@ -13,6 +13,7 @@ import msgspec
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Check, Config, Rules, SetupStep, Worktree
 from steersman.judges.ecosystems import Plan, ProjectFiles, Proposal, files_to_read, propose_all
+from steersman.judges.text import clip, one_line
 
 if TYPE_CHECKING:
     from steersman.ports.workspace import Workspace
@@ -56,10 +57,19 @@ class SetupChoice(msgspec.Struct, frozen=True):
                 return n
         return len(self.plans) - 1
 
-    def advance(self, owner: int, tried: Iterable[tuple[SetupStep, ...]]) -> "SetupChoice | None":
-        """The next plan of one proposal whose setup has not failed yet; None where there is none."""
-        plans, bad = self.proposals[owner].plans, set(tried)
-        later = [n for n in range(self.chosen[owner] + 1, len(plans)) if plans[n].setup not in bad]
+    def failed_steps(self, step: int) -> tuple[SetupStep, ...]:
+        """The steps of the plan that a setup step belongs to, up to that one."""
+        owner = self.owner_of_step(step)
+        return self.plans[owner].setup[: step - sum(len(plan.setup) for plan in self.plans[:owner])]
+
+    def advance(self, owner: int, failed: Iterable[tuple[SetupStep, ...]]) -> "SetupChoice | None":
+        """The next plan of one proposal that does not begin with steps that failed; None where there is none."""
+        plans, bad = self.proposals[owner].plans, tuple(failed)
+        later = [
+            n
+            for n in range(self.chosen[owner] + 1, len(plans))
+            if not any(plans[n].setup[: len(steps)] == steps for steps in bad)
+        ]
         if not later:
             return None
         chosen = tuple(later[0] if n == owner else old for n, old in enumerate(self.chosen))
@@ -155,7 +165,7 @@ async def prove_plans(
 
     best: ProvenSetup | None = None
     given_up: list[str] = []
-    bad_setups: list[tuple[SetupStep, ...]] = []
+    failed_setups: list[tuple[SetupStep, ...]] = []
     for _ in range(MOST_ATTEMPTS):
         config = choice.config(seconds)
         proof = await prove_checks(world, config, commit, heard)
@@ -165,8 +175,8 @@ async def prove_plans(
         if troubled is None:
             break
         if proof.failed_setup is not None:
-            bad_setups.append(choice.plans[troubled].setup)
-        advanced = choice.advance(troubled, bad_setups)
+            failed_setups.append(choice.failed_steps(proof.failed_step))
+        advanced = choice.advance(troubled, failed_setups)
         if advanced is None and proof.failed_setup is not None:
             advanced = choice.without(troubled)
         if advanced is None:
@@ -201,6 +211,8 @@ def _score(proof: "Proof") -> tuple[int, int, int]:
 def _what_failed(proof: "Proof") -> str:
     failed = proof.failed_setup
     if failed is not None:
-        return f"`{shlex.join(failed.argv)}` failed"
+        lines = failed.output.strip().splitlines() or [""]
+        why = clip(one_line(failed.reason or lines[-1]), 200)
+        return f"`{shlex.join(failed.argv)}` failed" + (f" ({why})" if why else "")
     bad = next(r for r in proof.results if not counts_tests(r))
     return f"{bad.name} {'counted no test' if bad.exit_code == 0 else 'failed before it counted a test'}"

@@ -84,7 +84,7 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         tests=tests,
         missing=sum(j.missing for j in judged),
         doubts=sum(bool(j.doubt) + bool(j.silent) for j in judged),
-        failed_commands=_once(command_key((*([f"{r.cwd}:"] if r.cwd else []), *r.argv)) for r in bad),
+        failed_commands=_once(check_key(r) for r in bad),
         failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
         first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
         questions=tuple(q for j in judged for q in _questions(j)),
@@ -119,6 +119,11 @@ def _questions(j: Judged) -> list[str]:
 def _listed(names: Sequence[str]) -> list[str]:
     told = [f"    {printable(clip(name, 200))}" for name in names[:NAMED]]
     return [*told, f"    and {len(names) - NAMED} more"] if len(names) > NAMED else told
+
+
+def check_key(result: CommandResult) -> str:
+    """One command for those who compare failures: the same argv in another folder is another command."""
+    return command_key((f"{result.cwd}:", *result.argv) if result.cwd else result.argv)
 
 
 def command_key(argv: Sequence[str]) -> str:

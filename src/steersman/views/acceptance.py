@@ -124,7 +124,8 @@ def _evidence(c: dict[str, object], shown: Status, text: Text) -> Iterator[str]:
     yield f"{'passed' if report.overall_pass else 'NOT passed'} on tree {report.tree}"
     for s in report.suites:
         tests = f", {s.tests} tests" if s.tests is not None else ""
-        yield f"  {s.name}: {s.verdict}{tests}: {' '.join(s.argv)}"
+        only = f", {s.reason}" if s.verdict == "passed" and s.reason else ""
+        yield f"  {s.name}: {s.verdict}{tests}{only}: {' '.join(s.argv)}"
     if c["accepted_by"]:
         why = f": {shown.evidence.reason}" if shown.evidence is not None and shown.evidence.reason else ""
         yield f"  what it does to the tests was accepted by {c['accepted_by']}{why}"

@@ -7,7 +7,9 @@ import re
 
 import msgspec
 
+from steersman.judges.summary_patterns import EXIT_CODE_ONLY
 from steersman.ports.anchors import Anchor
+from steersman.views.quotation import cell
 from steersman.views.status import Status
 
 LONGEST = 50_000
@@ -17,10 +19,15 @@ def body(s: Status, report: str, anchor: Anchor | None) -> str:
     """The whole body; ends with a newline."""
     passed = sum(1 for c in s.checks if c.verdict == "passed")
     tests = sum(c.tests or 0 for c in s.checks)
+    only = [c.name for c in s.checks if c.verdict == "passed" and c.reason == EXIT_CODE_ONLY]
+    chosen = f" ({', '.join(map(cell, only))}: {EXIT_CODE_ONLY})" if only else ""
     rows = [
         ("run", f"`{s.run}`"),
         ("outcome", f"`{s.outcome}`"),
-        ("evidence", f"{passed} of {len(s.checks)} checks passed, {tests} tests, run by steersman itself"),
+        (
+            "evidence",
+            f"{passed} of {len(s.checks)} checks passed, {tests} tests, run by steersman itself{chosen}",
+        ),
         ("tree", f"`{s.tree}`"),
         ("base", f"`{s.base}`"),
     ]

@@ -58,6 +58,8 @@ def propose_javascript(files: ProjectFiles) -> Proposal | None:
     if "build" in table_at(package, "scripts") and installs[0]:
         build = SetupStep((manager, "run", "build"), files.folder)
         plans.append(Plan((*installs[0], build), checks[0], env))
+    if version := _named_version(package, manager):
+        plans.insert(1, _with_version(plans[0], manager, version))
     return Proposal("javascript", files.folder, distinct_plans(plans))
 
 
@@ -66,6 +68,24 @@ def manager_of(files: ProjectFiles, package: dict[str, Any]) -> str:
     named = str(package.get("packageManager", "")).partition("@")[0]
     locked = next((manager for lock, manager in LOCKS.items() if lock in files.paths), "")
     return locked or (named if named in LOCKS.values() else "npm")
+
+
+def _named_version(package: dict[str, Any], manager: str) -> str:
+    """The exact version of the manager that `packageManager` names, where npm's registry has it under this name."""
+    named = re.match(r"(pnpm|yarn)@(\d+(?:\.\d+){2})(?!\S*-)", str(package.get("packageManager", "")))
+    known = named is not None and named[1] == manager and (manager != "yarn" or named[2].startswith("1."))
+    return named[2] if named is not None and known else ""
+
+
+def _with_version(plan: Plan, manager: str, version: str) -> Plan:
+    """The same plan with exactly this version of the manager, which `npx` fetches in setup and finds again."""
+
+    def exact(argv: tuple[str, ...]) -> tuple[str, ...]:
+        return ("npx", "--yes", f"{manager}@{version}", *argv[1:]) if argv[0] == manager else argv
+
+    setup = tuple(SetupStep(exact(step.run), step.cwd) for step in plan.setup)
+    checks = {name: Check(exact(check.run), check.cwd) for name, check in plan.checks.items()}
+    return Plan(setup, checks, plan.env)
 
 
 def _installs(files: ProjectFiles, package: dict[str, Any], manager: str) -> Iterator[tuple[SetupStep, ...]]:

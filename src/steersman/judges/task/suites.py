@@ -11,7 +11,7 @@ from steersman.contracts.facts import CheckFacts
 from steersman.contracts.task.documents import Suite, TestReport
 from steersman.contracts.task.words import Kind
 from steersman.judges.baseline import is_known, sound
-from steersman.judges.evidence import command_key
+from steersman.judges.evidence import check_key
 from steersman.judges.text import clip
 from steersman.kernel.canonical import digest_of
 
@@ -117,7 +117,7 @@ def _suite(
 
 def _is_known(runs: Sequence[CommandResult], facts: CheckFacts, known: Collection[str]) -> bool:
     """Counted as known, and not as failed, where it was held against the base tree; and acknowledged by name."""
-    if not facts.known or digest_of(command_key(runs[0].argv))[:16] in facts.failed_commands:
+    if not facts.known or digest_of(check_key(runs[0]))[:16] in facts.failed_commands:
         return False
     failing = [run for run in runs if sound(run) == "failed"]
     return runs[0].name in known or all(

@@ -144,7 +144,10 @@ def _tested(desk: Desk) -> None:
     )
     desk.lay_down(TESTS, made)
     desk.told += [
-        f"{s.name}: {s.verdict}" + (f", {s.tests} tests" if s.tests is not None else "") for s in made.suites
+        f"{s.name}: {s.verdict}"
+        + (f", {s.tests} tests" if s.tests is not None else "")
+        + (f", {s.reason}" if s.verdict == "passed" and s.reason else "")
+        for s in made.suites
     ]
 
 
