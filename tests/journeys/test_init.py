@@ -94,7 +94,7 @@ def test_the_next_plan_is_tried(project: Project) -> None:
     commit(project, {**PACKAGE, "fails-ci": ""})
     said = project.call("init", "--yes", PATH=programs(project))
     assert said.code == 0, said
-    assert "`npm ci` failed (npm ERR! nothing is there): trying another way" in said.out
+    assert "`npm ci` failed (" in said.out
     assert written(project)["worktree"]["setup"] == [["npm", "ci", "--ignore-scripts"]]
 
 
