@@ -66,7 +66,7 @@ PROJECTS = {
     ),
     "poetry of old": (
         {"poetry.lock": "", "pyproject.toml": "[tool.poetry.dev-dependencies]\npytest='^8'\nresponses='*'\n", "tests/test_a.py": PYTEST},
-        [["poetry install", RUN], [VENV, f"{PIP} -e . pytest responses", RUN], [VENV, f"{PIP} pytest", RUN]],
+        [["poetry install", RUN], [VENV, f"{PIP} -e . pytest responses", RUN], [VENV, f"{PIP} -e . pytest", RUN], [VENV, f"{PIP} pytest", RUN]],
     ),
     "pdm and pipenv": (
         {"pdm.lock": "", "Pipfile.lock": "", "Pipfile": "pytest = '*'\n", "tests/test_a.py": UNITTEST},
@@ -95,24 +95,26 @@ PROJECTS = {
     "broken setup.cfg": ({"setup.cfg": "[[[\nx", "tests/test_a.py": PYTEST}, [[VENV, f"{PIP} pytest", RUN]]),
     "requirements": (
         {"requirements.txt": "flask\n", "requirements-dev.txt": "pytest\n", "requirements-docs.txt": "", "tests/test_a.py": PYTEST},
-        [[VENV, f"{PIP} -r requirements.txt -r requirements-dev.txt", RUN]],
+        [[VENV, f"{PIP} -r requirements.txt -r requirements-dev.txt", RUN], [VENV, f"{PIP} -r requirements.txt", f"{PIP} pytest", RUN]],
     ),
     "requirements in a folder": (
         {"requirements/base.txt": "flask\n", "requirements/tests.txt": "pytest\n", "requirements/dev.txt": "", "setup.py": "", "tests/test_a.py": PYTEST},
         [
             [VENV, f"{PIP} -r requirements/base.txt -r requirements/tests.txt", f"{PIP} -e .", RUN],
-            [VENV, f"{PIP} -r requirements/base.txt -r requirements/tests.txt", f"{PIP} pytest", RUN],
+            [VENV, f"{PIP} -r requirements/base.txt", f"{PIP} -e . pytest", RUN],
+            [VENV, f"{PIP} -r requirements/base.txt", f"{PIP} pytest", RUN],
         ],
     ),
     "tox": (
         {
             "tox.ini": "[testenv]\ndeps =\n  -r{toxinidir}/qa.txt\n  -rgone.txt\n  trio >= 1\n  py38: old\n  {[base]deps}\nextras = http2\ndependency_groups = qa\ncommands =\n  python -V\n  coverage run -m pytest --cov {posargs:tests/} nowhere\n",
-            "qa.txt": "pytest\n", "setup.py": "", "pyproject.toml": "[dependency-groups]\nqa=['nose', {include-group='more'}]\nmore=['mock', {include-group='qa'}, 3]\n", "tests/test_a.py": PYTEST,
+            "requirements-dev.txt": "", "qa.txt": "pytest\n", "setup.py": "", "pyproject.toml": "[dependency-groups]\nqa=['nose', {include-group='more'}]\nmore=['mock', {include-group='qa'}, 3]\n", "tests/test_a.py": PYTEST,
         },
         [
-            [VENV, f"{PIP} -r qa.txt", f"{PIP} -e .[http2] nose mock trio >= 1 pytest", f"{RUN} tests"],
-            [VENV, f"{PIP} -r qa.txt", f"{PIP} -e . pytest", f"{RUN} tests"],
-            [VENV, f"{PIP} -r qa.txt", f"{PIP} pytest", f"{RUN} tests"],
+            [VENV, f"{PIP} -r qa.txt", f"{PIP} -e .[http2] trio >= 1 nose mock", f"{RUN} tests"],
+            [VENV, f"{PIP} -r requirements-dev.txt -r qa.txt", f"{PIP} -e .[http2] nose mock trio >= 1 pytest", f"{RUN} tests"],
+            [VENV, f"{PIP} -e . pytest", f"{RUN} tests"],
+            [VENV, f"{PIP} pytest", f"{RUN} tests"],
         ],
     ),
     "hatch": (

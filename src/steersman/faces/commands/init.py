@@ -188,9 +188,11 @@ def _is_proven(proof: "Proof") -> bool:
 
 def _failures(proof: "Proof") -> list[str]:
     """The tests that fail on the base, by name; where a failure has no name, the check."""
+    from steersman.faces.setup_plans import counts_tests
+
     names: dict[str, None] = {}
     for r in proof.results:
-        if r.verdict == "failed":
+        if r.verdict == "failed" and counts_tests(r):  # one that did not come to its tests is broken, not red
             named = r.report is not None and not r.report.cut and bool(r.report.failed)
             names |= dict.fromkeys(r.report.failed if named and r.report is not None else (r.name,))
     return list(names)
@@ -199,12 +201,10 @@ def _failures(proof: "Proof") -> list[str]:
 def _unknown_failures(config: Config, proof: "Proof") -> list[str]:
     """The failures that nobody has acknowledged in the file."""
     from steersman.judges.baseline import is_known
-
-    whole = {r.name for r in proof.results if r.name in config.known_failures}
-    left = [r for r in proof.results if r.name not in whole]
     from steersman.runtime.check_proof import Proof
 
-    return [name for name in _failures(Proof(tuple(left))) if not is_known(name, config.known_failures)]
+    left = tuple(r for r in proof.results if r.name not in config.known_failures)
+    return [name for name in _failures(Proof(left)) if not is_known(name, config.known_failures)]
 
 
 def _acknowledged(deck: Deck, proof: "Proof", *, asked: bool) -> list[str]:

@@ -26,6 +26,7 @@ from steersman.judges.ecosystems.python_needs import (
     is_installable,
     names_pytest,
     poetry_groups,
+    read_tox,
     requirement_files,
 )
 
@@ -62,13 +63,12 @@ def propose_python(files: ProjectFiles) -> Proposal | None:
         "django": (PYTHON, "manage.py", "test"),
         "unittest": (PYTHON, *_unittest(files, tests)),
     }[runner]
-    needs = find_needs(files, pytest=runner == "pytest")
-    check = Check((*argv, *(needs.paths if runner == "pytest" else ())), files.folder)
-    checks = {check_name(runner, files.folder): check}
-    setups = [*_locked_setups(files), *_pip_setups(files, needs)]
-    return Proposal(
-        "python", files.folder, distinct_plans(Plan(steps, checks, env) for steps, env in setups)[:4]
-    )
+    paths = read_tox(files).paths if runner == "pytest" else ()
+    checks = {check_name(runner, files.folder): Check((*argv, *paths), files.folder)}
+    pip = _pip_setups(files, find_needs(files, pytest=runner == "pytest"))
+    plans = [Plan(steps, checks, env) for steps, env in _locked_setups(files)]
+    plans += [Plan(steps, checks) for steps in pip]
+    return Proposal("python", files.folder, distinct_plans(plans)[:5])
 
 
 def _runner(files: ProjectFiles, tests: list[str]) -> str:
@@ -114,15 +114,13 @@ def _locked_setups(files: ProjectFiles) -> Iterator[tuple[tuple[SetupStep, ...],
         yield (SetupStep(("pipenv", "sync", "--dev"), folder),), {"PIPENV_VENV_IN_PROJECT": "1"}
 
 
-def _pip_setups(files: ProjectFiles, needs: Needs) -> Iterator[tuple[tuple[SetupStep, ...], dict[str, str]]]:
-    """With pip: everything that is named; then without extras; then the dependencies without the project itself."""
-    extras = f"[{','.join(needs.extras)}]" if needs.extras else ""
-    itself = ("-e", f".{extras}") if is_installable(files) else ()
-    yield _pip_steps(files, needs.files, (*itself, *needs.requirements)), {}
-    if extras:
-        yield _pip_steps(files, needs.files, ("-e", ".", *needs.least)), {}
-    if itself:
-        yield _pip_steps(files, needs.files, (*dependencies_of(files), *needs.least)), {}
+def _pip_setups(files: ProjectFiles, guesses: list[Needs]) -> Iterator[tuple[SetupStep, ...]]:
+    """With pip: the project with what its tests need; at last its dependencies without the project itself."""
+    for needs in guesses:
+        extras = f"[{','.join(needs.extras)}]" if needs.extras else ""
+        itself = ("-e", f".{extras}") if is_installable(files) else ()
+        yield _pip_steps(files, needs.files, (*itself, *needs.requirements))
+    yield _pip_steps(files, guesses[-1].files, (*dependencies_of(files), *guesses[-1].requirements))
 
 
 def _pip_steps(

@@ -14,6 +14,7 @@ _TEST_WORDS = (("test", "tests", "testing"), ("dev", "develop", "development", "
 _REQUIREMENTS = re.compile(
     r"(?:requirements/|tests?/)?[\w.-]*(?:requirements|reqs)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
 )
+_OWN_FILES = ("requirements.txt", "requirements/base.txt")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
 _CONFIG = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini")
@@ -30,19 +31,27 @@ _PLUGINS = {
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What has to be installed beside the project, and what pytest is told."""
+    """What has to be installed beside the project."""
 
     extras: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
-    least: tuple[str, ...] = ()  # pytest and its plugins alone
-    paths: tuple[str, ...] = ()  # that tox gives to pytest
 
 
-def find_needs(files: ProjectFiles, *, pytest: bool) -> Needs:
+def find_needs(files: ProjectFiles, *, pytest: bool) -> list[Needs]:
+    """What tests may need, the best guess first: tox's own list, all that is named, pytest alone."""
+    tox = read_tox(files)
+    named = [r for group in tox.groups for r in expand_group(files.toml("pyproject.toml"), group)]
+    told = Needs(tox.extras, tox.files, (*tox.requirements, *named))
+    by_tox = [told] if tox.runs_pytest and told != Needs() else []
+    least = ("pytest", *_missing_plugins(files, "pytest")) if pytest else ()
+    own = tuple(name for name in requirement_files(files.paths) if name in _OWN_FILES)
+    return [*by_tox, _all_needs(files, tox, pytest=pytest), Needs(files=own, requirements=least)]
+
+
+def _all_needs(files: ProjectFiles, tox: "ToxEnvironment", *, pytest: bool) -> Needs:
     """All that the manifests name for tests; pytest too, where it is the runner and nothing installs it."""
     data = files.toml("pyproject.toml")
-    tox = read_tox(files)
     extras = dict.fromkeys((*nearest(extras_of(files)), *tox.extras, *_hatch(data)[1]))
     groups = dict.fromkeys((*group_names(data), *tox.groups))
     named = [r for group in groups for r in expand_group(data, group)]
@@ -54,8 +63,7 @@ def find_needs(files: ProjectFiles, *, pytest: bool) -> Needs:
     )
     installed += " ".join(dependencies_of(files))
     missing = _missing_plugins(files, installed) if pytest else ()
-    least = ("pytest", *_missing_plugins(files, "pytest")) if pytest else ()
-    return Needs(tuple(extras), listed, tuple(dict.fromkeys((*named, *missing))), least, tox.paths)
+    return Needs(tuple(extras), listed, tuple(dict.fromkeys((*named, *missing))))
 
 
 def names_pytest(files: ProjectFiles) -> bool:
@@ -172,7 +180,7 @@ def requirement_files(paths: Iterable[str]) -> list[str]:
 def _chosen_files(files: ProjectFiles) -> list[str]:
     """The project's own requirements and, of the others, those nearest to tests."""
     there = requirement_files(files.paths)
-    own = [name for name in there if name in ("requirements.txt", "requirements/base.txt")]
+    own = [name for name in there if name in _OWN_FILES]
     for words in _TEST_WORDS:
         if found := [name for name in there if set(re.split(r"[^a-z]+", name.lower())) & set(words)]:
             return [*own, *found]
@@ -183,13 +191,14 @@ def _chosen_files(files: ProjectFiles) -> list[str]:
 
 
 class ToxEnvironment(msgspec.Struct, frozen=True):
-    """What tox's plain test environment installs, and which paths it gives to pytest."""
+    """What tox's plain test environment installs, and how it starts pytest."""
 
     files: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    runs_pytest: bool = False
+    paths: tuple[str, ...] = ()  # that it gives to pytest
 
 
 def read_tox(files: ProjectFiles) -> ToxEnvironment:
@@ -199,12 +208,14 @@ def read_tox(files: ProjectFiles) -> ToxEnvironment:
     plain = [line for line in lines if line and "{" not in line and not re.match(r"!?[\w.,{}!-]+:\s", line)]
     listed = [line[2:].strip() for line in plain if line.startswith("-r")]
     requirements = [line for line in plain if _NAME.match(line)]
+    command = _pytest_command(env.get("commands", ""))
     return ToxEnvironment(
         tuple(name for name in listed if name in files.paths),
         tuple(requirements),
         tuple(_words(env.get("extras", ""))),
         tuple(_words(env.get("dependency_groups", ""))),
-        tuple(_tox_paths(files, env.get("commands", ""))),
+        bool(command),
+        tuple(word for word in command if _is_there(files, word)),
     )
 
 
@@ -212,12 +223,12 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,]+", text) if _NAME.fullmatch(word)]
 
 
-def _tox_paths(files: ProjectFiles, commands: str) -> list[str]:
-    """Folders and files that tox names to pytest and that are there."""
+def _pytest_command(commands: str) -> list[str]:
+    """The words of the first of tox's commands that starts pytest."""
     for line in commands.split("\n"):
-        words = re.sub(r"\{posargs:?([^}]*)\}", r"\1", line).split()
-        if any(word.rpartition("/")[2] == "pytest" for word in words[:4]):
-            return [w.rstrip("/") for w in words if _is_there(files, w.rstrip("/"))]
+        words = [w.rstrip("/") for w in re.sub(r"\{posargs:?([^}]*)\}", r"\1", line).split()]
+        if any(word.rpartition("/")[2] in ("pytest", "py.test") for word in words[:4]):
+            return words
     return []
 
 
