@@ -234,11 +234,10 @@ def _named_secrets(project: str) -> tuple[str, ...]:
     from pathlib import Path
 
     from steersman.adapters.config import load_config as load
-    from steersman.contracts.config import secret_env_names
     from steersman.errors import SteersmanError
 
     try:
-        names = secret_env_names(load(Path(project)).config)
+        names: tuple[str, ...] = load(Path(project)).config.redact.env
     except (SteersmanError, OSError):  # a broken file is told where it is needed
         return ()
     return names

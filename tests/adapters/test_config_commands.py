@@ -10,7 +10,6 @@ from steersman.contracts.config import (
     SetupStep,
     check_commands,
     decode_frozen_config,
-    secret_env_names,
     setup_commands,
 )
 from steersman.errors import UserError
@@ -24,8 +23,6 @@ writable = ["build", "packages/a/.cache"]
 [env]
 CI = "true"
 DATABASE_URL = "env:DATABASE_URL"
-[redact]
-env = ["OTHER"]
 [checks]
 unit = ["npm", "test"]
 lint = ["npm", "run", "lint"]
@@ -47,7 +44,7 @@ def test_lists_and_tables():
     }
     assert config.worktree.setup == (SetupStep(("npm", "ci")), SetupStep(("npm", "ci"), "docs"))
     assert config.worktree.writable == ("build", "packages/a/.cache")
-    assert secret_env_names(config) == ("OTHER", "DATABASE_URL")
+    assert config.redact.env == ("OTHER", "DATABASE_URL")
 
 
 def test_commands_of_a_configuration():

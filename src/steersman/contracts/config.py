@@ -243,12 +243,6 @@ def setup_commands(config: Config) -> list[Command]:
     ]
 
 
-def secret_env_names(config: Config) -> tuple[str, ...]:
-    """Variables whose values are hidden: those of [redact] and those that [env] passes through."""
-    passed = (v.removeprefix(ENV_REFERENCE) for v in config.env.values() if v.startswith(ENV_REFERENCE))
-    return tuple(dict.fromkeys((*config.redact.env, *passed)))
-
-
 TALKER = "chat.agents."  # before the name of somebody to talk to, where one who plays a role is meant
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from steersman.contracts.chat import Ask, Limits, Message, Thread
-from steersman.contracts.config import ChatAgent, Config, secret_env_names
+from steersman.contracts.config import ChatAgent, Config
 from steersman.errors import OverBudget, UserError
 from steersman.judges.mentions import folded, mentions
 from steersman.judges.redaction import redact
@@ -228,7 +228,7 @@ class Talks:
         return found
 
     def _secrets(self) -> tuple[str, ...]:
-        return self._world.secrets(secret_env_names(self._config))
+        return self._world.secrets(self._config.redact.env)
 
 
 class BeingAskedError(UserError):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steersman.contracts.agent import AgentReply, AgentRequest
 from steersman.contracts.chat import Message
-from steersman.contracts.config import TALKER, ChatAgent, Config, Role, secret_env_names
+from steersman.contracts.config import TALKER, ChatAgent, Config, Role
 from steersman.errors import SteersmanError
 from steersman.judges.redaction import redact
 from steersman.judges.text import well_formed
@@ -73,7 +73,7 @@ async def called(
         thread=question.thread,
         kind="answer",
         sender=name,
-        text=redact(well_formed(said).strip(), world.secrets(secret_env_names(config)), key),
+        text=redact(well_formed(said).strip(), world.secrets(config.redact.env), key),
         at=world.clock.now(),
         to=question.seq,
         attempt=attempt,

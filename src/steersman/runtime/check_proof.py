@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 import msgspec
 
 from steersman.contracts.commands import CommandResult
-from steersman.contracts.config import Config, secret_env_names
+from steersman.contracts.config import Config
 from steersman.errors import SteersmanError, WorkspaceError
 from steersman.judges.redaction import redact
 from steersman.kernel.snapshot import Item
@@ -73,7 +73,7 @@ async def _prove(call: Call, heard: Listener) -> Proof:
 
 def _call(world: World, config: Config, run: str, commit: str, heard: Listener) -> Call:
     item = Item(id=f"{run}:1:1", job="prove", kind="effect", key="prove", input={"commit": commit}, visit=1)
-    known = world.secrets(secret_env_names(config))
+    known = world.secrets(config.redact.env)
     store = cast("Journal", _NoStore())
     payloads = Payloads(store, run, world.chance.key(), lambda: known)
 
@@ -84,7 +84,7 @@ def _call(world: World, config: Config, run: str, commit: str, heard: Listener) 
 
 
 def _hidden(call: Call, result: CommandResult) -> CommandResult:
-    known = call.world.secrets(secret_env_names(call.config))
+    known = call.world.secrets(call.config.redact.env)
     return msgspec.structs.replace(result, output=redact(result.output, known))
 
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import structs
 
-from steersman.contracts.config import Config, decode_frozen_config, secret_env_names
+from steersman.contracts.config import Config, decode_frozen_config
 from steersman.errors import ContractError, StoreBroken, UserError
 from steersman.judges.redaction import redact
 from steersman.kernel.build import Machine, definition
@@ -151,7 +151,7 @@ class Live:
         self.world, self.machine, self.snapshot = world, m, snapshot
         self.title, self.created = title, created
         self.payloads = Payloads(
-            world.journal, snapshot.root, key, lambda: world.secrets(secret_env_names(self.config))
+            world.journal, snapshot.root, key, lambda: world.secrets(self.config.redact.env)
         )
         self.stored = (0, 0)  # seq and epoch in the store: the fence
         self.ancestors: tuple[str, ...] = ()

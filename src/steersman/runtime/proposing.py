@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from steersman.contracts.agent import AgentReply, AgentRequest
-from steersman.contracts.config import Config, secret_env_names
+from steersman.contracts.config import Config
 from steersman.contracts.replies import PlannerReply, reply_schema
 from steersman.judges.planning.hidden import hidden
 from steersman.judges.reply import Refused, parse_reply
@@ -36,7 +36,7 @@ async def propose(world: World, config: Config, role: str, goal: str, draft: dic
     """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
     settings = role_of(config, role)
     agent, problems = world.agent(role, config), ()
-    known = world.secrets(secret_env_names(config))
+    known = world.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
         nonce = world.chance.nonce()
         effect = f"intent-{nonce}:1:{attempt}"

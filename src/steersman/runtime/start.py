@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.config import Config, secret_env_names
+from steersman.contracts.config import Config
 from steersman.contracts.task.words import STATE
 from steersman.contracts.workspace import Base
 from steersman.errors import OverBudget, StaleError, UserError
@@ -95,8 +95,8 @@ def _base(world: World, config: Config) -> Base:
 
 async def _started(world: World, m: Machine, order: Order, run: str, base: Base) -> Live:
     config, key = order.config, world.chance.key()
-    payloads = Payloads(world.journal, run, key, lambda: world.secrets(secret_env_names(config)))
-    title = _title(redact(order.task, world.secrets(secret_env_names(config)), key))
+    payloads = Payloads(world.journal, run, key, lambda: world.secrets(config.redact.env))
+    title = _title(redact(order.task, world.secrets(config.redact.env), key))
     request = {
         "deliver": config.deliver,
         "target": base.branch or "",
@@ -226,7 +226,7 @@ def _acted_upon(config: Config) -> None:
 def _no_secrets(world: World, config: Config) -> None:
     """The tape keeps a marker where a secret stood: a run that is resumed would work with the marker."""
     written = msgspec.json.encode(config).decode()
-    kept = redact(written, world.secrets(secret_env_names(config)))
+    kept = redact(written, world.secrets(config.redact.env))
     places = list(_changed(msgspec.json.decode(written), msgspec.json.decode(kept), ()))
     if places:
         raise UserError(
