@@ -200,7 +200,7 @@ def test_a_secret_in_the_configuration_is_refused(projects):
     project.prepare(story(checks={"unit": ["python3", "-m", "unittest", f"--token={SECRETS['github']}"]}))
     said = project.call("run", "x")
     assert said.code == 2
-    assert "checks.unit[3] looks like a secret" in said.err
+    assert "checks.unit.run[3] looks like a secret" in said.err
     assert SECRETS["github"] not in said.err
 
 
