@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from steersman.adapters.command_environment import command_environment
+from steersman.adapters.command_environment import command_environment, toolchain_folders
 from steersman.adapters.file_states import (
     States,
     list_changed_files,
@@ -42,6 +42,8 @@ class TreeCommands:
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
     ) -> Executed:
         """Runs it to its end; `changed` of the result names files of the tree that a check has changed."""
+        if not os.path.isdir(workdir):
+            return _not_started(f"cannot start {command.argv[0]}: the working directory {workdir} is gone")
         if (reason := folder_problem(workdir, command.cwd)) is not None:
             return _not_started(reason)
         if setup:
@@ -83,15 +85,11 @@ class TreeCommands:
         network = None if purpose == "setup" or self._network else ()
         try:
             with await asyncio.to_thread(OpenedView, workdir, purpose, self._writable) as view:
-                box = Box(
-                    reads=(report.folder,) if report.folder else (),
-                    network=network,
-                    binds=view.binds,
-                    tree=workdir,
-                )
                 env = command_environment(
                     resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
                 )
+                reads = ((report.folder,) if report.folder else ()) + toolchain_folders(env)
+                box = Box(reads=reads, network=network, binds=view.binds, tree=workdir)
                 cwd, env = os.path.join(view.shown_at, command.cwd), join_environment(env, report.env)
                 async with self._sandbox.wrap(command.argv, box, env, cwd) as boxed:
                     done = await execute(
