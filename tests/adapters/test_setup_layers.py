@@ -94,7 +94,8 @@ def test_setup_is_made_once_and_found_at_one_path(bench):
     (done,) = bench.set_up(first)
     assert done.exit_code == 0, done
     second = bench.tree(bench.change(calc_py="x = 2\n"))
-    assert second.changed and not first.changed
+    assert second.changed
+    assert not first.changed
     assert bench.set_up(second) == ()
     for tree in (first, second):
         result = bench.run(tree, "import os; print(os.getcwd(), open('.venv/where').read())")

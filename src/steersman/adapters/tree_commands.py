@@ -42,8 +42,6 @@ class TreeCommands:
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, *, setup: bool
     ) -> Executed:
         """Runs it to its end; `changed` of the result names files of the tree that a check has changed."""
-        if not os.path.isdir(workdir):
-            return _not_started(f"cannot start {command.argv[0]}: the working directory {workdir} is gone")
         if (reason := folder_problem(workdir, command.cwd)) is not None:
             return _not_started(reason)
         if setup:
@@ -142,6 +140,8 @@ def join_environment(own: Mapping[str, str], report: Mapping[str, str]) -> dict[
 
 def folder_problem(workdir: str, cwd: str) -> str | None:
     """Why a command cannot run in this folder of the tree, or None."""
+    if not os.path.isdir(workdir):
+        return f"the working directory {workdir} is gone"
     if not cwd:
         return None
     if (trouble := leads_out(workdir, cwd)) is not None:
