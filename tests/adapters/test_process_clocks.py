@@ -107,14 +107,20 @@ def test_a_success_after_the_clock_is_not_heard():
 def test_standard_error_has_a_listener_of_its_own():
     """Where the streams are apart each has its listener, and either can stop the program."""
     said, told = [], []
-    code = "import sys, time\nprint('out', flush=True)\nprint('err', file=sys.stderr, flush=True)\ntime.sleep(60)"
-    done = run(
-        code,
-        60,
-        lines=said.append,
-        error_lines=lambda line: told.append(line) or bool(said),
-        errors_apart=True,
+    reading, writing = os.pipe()
+    code = (
+        "import sys, time\nprint('out', flush=True); sys.stdin.read()\n"
+        "print('err', file=sys.stderr, flush=True); time.sleep(60)"
     )
+    with open(reading, "rb") as stdin:
+        done = run(
+            code,
+            60,
+            stdin_bytes=stdin,
+            lines=lambda line: said.append(line) or os.close(writing),  # only then it goes on
+            error_lines=lambda line: told.append(line) or True,
+            errors_apart=True,
+        )
     assert (said, told, done.stopped) == ([b"out"], [b"err"], True)
 
 
