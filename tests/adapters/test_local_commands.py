@@ -172,7 +172,7 @@ def test_a_timeout_is_its_own_verdict(workdir):
         effect=effect,
     )
     assert result.verdict == "timeout"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert alive(effect) == []
 
 

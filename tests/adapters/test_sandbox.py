@@ -267,7 +267,7 @@ def _sleepers(effect):
     return found
 
 
-def _until(true, seconds=10.0):
+def _until(true, seconds=60.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
