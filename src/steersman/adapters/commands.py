@@ -66,9 +66,10 @@ class LocalCommands:
         counts = self._counts(command)
         with asked(argv if counts else ()) as report:
             done = await self._executed(command, workdir, effect, seconds, report, setup=setup)
-            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), workdir)
+            found, output = report.heard(_decode(done.output), workdir)
+        errors = _decode(done.errors)
         verdict, tests, reason = _verdict(
-            argv if counts else (), done, found, printed_tests(output) if counts else None
+            argv if counts else (), done, found, printed_tests(f"{output}\n{errors}") if counts else None
         )
         if done.exit_code == NOT_FOUND and self._sandbox.isolated:
             reason += ", or it lies where the box shows nothing: name that place under [sandbox] reads"
@@ -83,6 +84,7 @@ class LocalCommands:
             asked=report.env,
             reason=reason,
             output=output,
+            errors=errors,
             micros=done.micros,
         )
 
@@ -101,12 +103,19 @@ class LocalCommands:
         if not self._sandbox.isolated:
             if command.source == "tester" and argv[0] == "git":  # in a box git finds a configuration of ours
                 env |= quiet()
-            return await execute(argv, workdir, env, seconds, effect, cap=report.cap)
+            return await execute(argv, workdir, env, seconds, effect, cap=report.cap, errors_apart=True)
         try:
             box, home = self._box(workdir, report, setup=setup)
             async with self._sandbox.wrap(argv, box, env | home, workdir) as boxed:
                 return await execute(
-                    boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                    boxed.argv,
+                    workdir,
+                    boxed.env,
+                    seconds,
+                    effect,
+                    cap=report.cap,
+                    errors_apart=True,
+                    doors=boxed.doors,
                 )
         except (OSError, ValueError) as error:
             return Executed(None, b"", timed_out=False, micros=0, reason=f"cannot start {argv[0]}: {error}")
@@ -127,6 +136,10 @@ class LocalCommands:
             home=home if kept and not setup else "",
         )
         return box, {"HOME": home} if kept else {}
+
+
+def _decode(printed: bytes) -> str:
+    return printed.decode("utf-8", "backslashreplace")
 
 
 def _environment() -> dict[str, str]:

@@ -13,6 +13,7 @@ import msgspec
 from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
+from steersman.judges.base_checks import judge_base
 from steersman.judges.baseline import stale
 from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
@@ -42,14 +43,17 @@ async def baseline(call: Call) -> BaselineFacts:
     except WorkspaceError as error:
         return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     bad = [r for r in results if r.verdict != "passed"]
+    base = judge_base(results, frozenset(call.config.known_failures))
     return BaselineFacts(
         tree=round_.tree,
         checks=len({r.name for r in results}),
         failed=len({r.name for r in bad}),
+        unstarted=len(base.unstarted),
+        red=len(base.red),
         tests=sum({r.name: r.tests or 0 for r in results}.values()),
         stale=len(stale(call.config.known_failures, results)),
         results_ref=call.payloads.put(msgspec.json.encode(results).decode()),
-        first_ref=call.payloads.put(failure_text(call, bad[0])) if bad else "",
+        first_ref=call.payloads.put("\n\n".join(failure_text(call, r) for r in base.shown)),
     )
 
 
