@@ -12,7 +12,7 @@ from itertools import groupby
 from steersman.contracts.commands import CommandResult
 from steersman.judges.text import clip, one_line
 
-TAIL = 8  # lines of one stream on a screen
+TAIL = 6  # lines of one stream on a screen
 LONGEST = 200  # characters of one line
 GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
 BAR = "│ "

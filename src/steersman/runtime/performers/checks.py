@@ -19,7 +19,7 @@ from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import argv_beyond, bounds_of
-from steersman.runtime.performers.tree import failure_text, ready_tree, tree_at
+from steersman.runtime.performers.tree import SHOWN, failure_text, ready_tree, tree_at
 
 if TYPE_CHECKING:
     from steersman.machines.coordinator.bounds import Bounds
@@ -186,6 +186,6 @@ def _facts(
         failed_commands=tuple(digest_of(c)[:16] for c in w.failed_commands),
         failure_keys=tuple(digest_of(c)[:16] for c in w.failure_keys),
         results_ref=put(msgspec.json.encode(results).decode()),
-        first_ref=put(failure_text(call, w.first)) if w.first else "",
+        first_ref=put(failure_text(call, w.first, SHOWN)) if w.first else "",
         questions_ref=put("\n".join(w.questions)),
     )

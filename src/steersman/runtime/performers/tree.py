@@ -9,7 +9,7 @@ from steersman.contracts.facts import SetupFacts
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 from steersman.runtime.call import Call
-from steersman.views.failed_check import failed_check_lines
+from steersman.views.failed_check import TAIL, failed_check_lines
 
 SHOWN = 40  # lines of each stream of a failing check that the next round is given
 
@@ -57,8 +57,8 @@ async def _set_up(call: Call, tree: Checkout) -> tuple[int, CommandResult | None
     return len(wanted_), None
 
 
-def failure_text(call: Call, r: CommandResult) -> str:
-    """A command that failed, for people and the next round; a secret is hidden before anything is cut off."""
+def failure_text(call: Call, r: CommandResult, tail: int = TAIL) -> str:
+    """A command that failed, with the last `tail` lines of each stream; a secret is hidden before anything is cut off."""
     hide = call.payloads.hide
     shown = replace(r, output=hide(r.output), errors=hide(r.errors), reason=hide(r.reason))
-    return "\n".join(failed_check_lines(shown, SHOWN))
+    return "\n".join(failed_check_lines(shown, tail))
