@@ -80,7 +80,7 @@ def _more(rest: int) -> list[str]:
 
 
 def _stream(name: str, text: str, tail: int) -> Iterable[str]:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     if not lines:
         return
     cut = f", last {tail} of {len(lines)} lines" if len(lines) > tail else ""
