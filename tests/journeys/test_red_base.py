@@ -8,7 +8,8 @@ from errand import hand_out
 from voyage import TESTS, UNIT, WRONG, crew, story
 
 LOUD = TESTS.replace(
-    "        self", "        import sys; print('said aloud'); print('said in anger', file=sys.stderr)\n        self"
+    "        self",
+    "        import sys; print('said aloud'); print('said in anger', file=sys.stderr)\n        self",
 )
 STOP = {"rules": {"red_base": "stop"}}
 
@@ -63,9 +64,13 @@ def test_a_run_that_is_to_fix_the_base(project):
     project.prepare(story(**STOP))
     done = project.call("run", "Fix add", "--mode", "implementation", "--fix-base", "--json")
     assert (done.code, done.json()["outcome"]) == (0, "approved")
-    worse = crew(coder=[{"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]}])
+    worse = crew(
+        coder=[{"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]}]
+    )
     (project.repo / "crew.yaml").write_text(json.dumps(worse))
-    done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "1", "--fix-base", "--json")
+    done = project.call(
+        "run", "Fix add", "--mode", "implementation", "--max-iterations", "1", "--fix-base", "--json"
+    )
     assert done.json()["outcome"] == "max_iterations_reached"
 
 
@@ -107,15 +112,30 @@ def test_a_failing_check_of_a_round_is_shown_everywhere(project):
     """`run`, `show`, the report and the coder's next prompt have the command, its end and both streams."""
     (project.repo / "test_calc.py").write_text(LOUD)
     coder = [
-        {"mode": "implementation", "round": "1", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]},
+        {
+            "mode": "implementation",
+            "round": "1",
+            "say": "x",
+            "edit": [{"write": "calc.py", "text": WRONG + "#\n"}],
+        },
         {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG + "##\n"}]},
     ]
     told = story(crew=crew(coder=coder), rules={"repeated_failure": "same_failure"})
     project.prepare(told)
     done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "2")
     run = project.only()
-    parts = ("python3 -m unittest -q", "standard output:", "│ said aloud", "standard error", "│ FAILED (failures=1)")
-    shown = {"run": done.out, "show": project.call("show", run).out, "report": project.call("report", run).out}
+    parts = (
+        "python3 -m unittest -q",
+        "standard output:",
+        "│ said aloud",
+        "standard error",
+        "│ FAILED (failures=1)",
+    )
+    shown = {
+        "run": done.out,
+        "show": project.call("show", run).out,
+        "report": project.call("report", run).out,
+    }
     kept = map(json.loads, project.call("audit", "export", run, "--payloads").out.splitlines())
     texts = [str(line.get("text", "")) for line in kept]
     shown["prompt"] = next(text for text in texts if "## must fix" in text)
@@ -132,12 +152,15 @@ def test_a_task_waits_on_a_red_base_before_its_first_planner(project):
     done = project.call("run", "Fix add", "--as", "task")
     run = project.only()
     assert (done.code, agent_calls(project, run)) == (3, 0)
-    for part in ("unit: failed · exit code 1", "1 test failed: test_calc.Add.test_add", f"acknowledge {run}", f"tasks retry {run}"):
+    for part in (
+        "unit: failed · exit code 1",
+        "1 test failed: test_calc.Add.test_add",
+        f"acknowledge {run}",
+        f"tasks retry {run}",
+    ):
         assert part in done.out, done.out
     again = project.call("tasks", "retry", run)
     assert (again.code, agent_calls(project, run)) == (3, 0)
     assert project.call("acknowledge", run, "--yes").code == 0
     fixed = project.call("run", "Fix add", "--as", "task", "--json")
     assert fixed.json()["gates"][0]["job"] == "decide"
-
-

@@ -27,7 +27,7 @@ TABLES = '\n# what proves a change\n[checks]\nunit = ["a"]  # here\nknown_failur
             'version = 1\n"known_failures" = [\n  "o"  # last\n]\n',
             'version = 1\n"known_failures" = [\n  "o",  # last\n    "x.a",\n    "x\\"b",\n]\n',
         ),
-        ('a = {b = [1]}\n', 'a = {b = [1]}\nknown_failures = [\n    "x.a",\n    "x\\"b",\n]\n'),
+        ("a = {b = [1]}\n", 'a = {b = [1]}\nknown_failures = [\n    "x.a",\n    "x\\"b",\n]\n'),
     ],
 )  # fmt: skip
 def test_only_the_list_grows(before, after):
@@ -41,7 +41,9 @@ def test_only_the_list_grows(before, after):
 def test_a_file_without_a_whole_statement_at_its_top():
     """The list comes first."""
     assert add_to_list("version = 1", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\nversion = 1'
-    assert add_to_list("[checks]\na = 1\n", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\n[checks]\na = 1\n'
+    assert (
+        add_to_list("[checks]\na = 1\n", KEY, ["x"]) == 'known_failures = [\n    "x",\n]\n[checks]\na = 1\n'
+    )
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,10 @@ def test_a_tree_that_cannot_be_set_up_is_told():
 def test_no_planner_is_asked_on_a_base_that_is_not_green(changed):
     """The task waits with the reason; another try checks the base tree again, and a green one is planned on."""
     shift = Shift().on("prepare", "measure", **changed, first_ref="p-first")
-    assert (shift.where, shift.item("again").input["shown"]) == (("planning", "broken"), {"detail": "p-first"})
+    assert (shift.where, shift.item("again").input["shown"]) == (
+        ("planning", "broken"),
+        {"detail": "p-first"},
+    )
     assert not {i.job for s in shift.stored for i in s.entry.planned} - {"prepare", "measure", "again"}
     shift.on("again", "measure")
     assert (shift.open(), shift.context.detail_ref) == (["draft"], "")
@@ -328,11 +331,7 @@ def test_a_crew_builds_in_place_of_a_coder():
 
 def test_changed_tests_are_accepted_by_a_person():
     """What decides about tests was changed: a pass of them is a question, bound to this very tree."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("code", infrastructure=1, infrastructure_ref="p-infra")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1, infrastructure_ref="p-infra")
     shift.until("test", "evidence")
     gate = shift.item("evidence").input
     assert (gate["digest"], gate["choices"]) == ("t1", ["approve", "rework"])
@@ -349,22 +348,14 @@ def test_changed_tests_are_accepted_by_a_person():
 
 def test_a_person_may_send_changed_tests_back():
     """The coder is told so, with what the person says."""
-    shift = (
-        Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence")
     shift.on("evidence", choice="rework", text="p-no")
     assert (shift.where, fixes(shift)) == (("codegen", "work"), [("evidence", "p-no")])
 
 
 def test_new_results_are_accepted_anew():
     """What somebody accepted were results: when the suites run again on the same tree, they are asked again."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("code", infrastructure=1)
-        .until("test", "evidence")
-        .on("evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence").on("evidence")
     shift.until("accept", "decide").on("decide", choice="review").until("test", "work")
     assert (shift.context.tree, shift.context.evidence) == ("t1", "accepted")
     shift.on("run_suites", flaky=1)
@@ -387,13 +378,7 @@ def test_what_the_suites_counted_is_kept():
 
 def test_another_tree_voids_what_was_accepted():
     """The coder worked again: nobody has accepted anything about that."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("code", infrastructure=1)
-        .until("test", "evidence")
-        .on("evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence").on("evidence")
     shift.tell("redo_codegen")
     shift.on("code")
     assert (shift.context.tree, shift.context.accepted_tree, shift.context.evidence) == ("t1", "", "plain")

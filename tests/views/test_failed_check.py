@@ -6,7 +6,13 @@ from steersman.views.failed_check import failed_check_lines
 
 
 def result(**more):
-    given = {"name": "unit", "argv": ("py test", "-q"), "source": "project", "verdict": "failed", "exit_code": 1}
+    given = {
+        "name": "unit",
+        "argv": ("py test", "-q"),
+        "source": "project",
+        "verdict": "failed",
+        "exit_code": 1,
+    }
     return CommandResult(**{**given, **more})
 
 
@@ -31,7 +37,13 @@ def test_everything_that_says_why():
 def test_the_last_lines_of_each_stream():
     """What is left out is counted."""
     told = failed_check_lines(result(output="\n".join(f"o{n}" for n in range(50)), errors="e"), 2)
-    assert told[2:] == ["  standard output, last 2 of 50 lines:", "  │ o48", "  │ o49", "  standard error:", "  │ e"]
+    assert told[2:] == [
+        "  standard output, last 2 of 50 lines:",
+        "  │ o48",
+        "  │ o49",
+        "  standard error:",
+        "  │ e",
+    ]
 
 
 def test_failing_tests_are_grouped():
@@ -67,5 +79,8 @@ def test_the_way_on_after_a_stop_on_the_base():
         "steersman run 'Fix it'\"'\"'s bug' --fix-base",
     ]
     lost = base_stop_remedies("check_cannot_start", "r1", "task", "long…", "steersman")
-    assert remedy_lines(lost)[1::2] == ["  steersman init --check", '  steersman run "the same task" --as task']
+    assert remedy_lines(lost)[1::2] == [
+        "  steersman init --check",
+        '  steersman run "the same task" --as task',
+    ]
     assert "nothing was spent" in base_stop_reason("base_not_green")

@@ -45,7 +45,9 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     report: Report | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died
-    output: str = ""  # standard output (older records: both streams); outside text: a payload, never in an entry
+    output: str = (
+        ""  # standard output (older records: both streams); outside text: a payload, never in an entry
+    )
     micros: int = 0
     errors: str = ""  # standard error
     cwd: str = ""  # relative to the top of the tree; "" is the top

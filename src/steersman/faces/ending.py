@@ -10,10 +10,10 @@ from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.ports.journal import Gate
 from steersman.runtime.projections import Picture, picture
 from steersman.views.acceptance import acceptance
+from steersman.views.base_stop import base_stop_remedies
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
-from steersman.views.base_stop import base_stop_remedies
 from steersman.views.screen import check, finding, stop_lines
 from steersman.views.status import Check
 from steersman.views.ways import command

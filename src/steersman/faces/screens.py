@@ -18,7 +18,6 @@ from steersman.views.failed_check import failed_check_lines
 from steersman.views.screen import step
 from steersman.views.status import Status
 
-
 LIVE_TAIL = 4  # lines of each stream of a check that failed in a round
 
 

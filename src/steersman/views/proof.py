@@ -31,8 +31,20 @@ def base_tree(c: dict[str, Any], text: Text) -> list[str]:
         f"The project's checks before any change, on tree `{c.get('base_tree', '')}`.",
         "",
     ]
-    failures = [line for r in results if r.verdict != "passed" for line in (*block("\n".join(failed_check_lines(r))), "")]
-    return [*head, "| check | verdict | exit | tests | failed |", "|---|---|---|---|---|", *rows, "", *failures]
+    failures = [
+        line
+        for r in results
+        if r.verdict != "passed"
+        for line in (*block("\n".join(failed_check_lines(r))), "")
+    ]
+    return [
+        *head,
+        "| check | verdict | exit | tests | failed |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+        *failures,
+    ]
 
 
 def questions(c: dict[str, Any], text: Text) -> list[str]:

@@ -54,7 +54,9 @@ def _head(m: Machine, s: Status) -> list[str]:
         ("last step", f"{stamp(s.at)} UTC, {span(s.at - s.created)} later"),
     ]
     table = [f"| {name} | {cell(value)} |" for name, value in rows]
-    why = base_stop_reason(s.base_problem) if s.base_problem else s.detail  # the base tree has its own section
+    why = (
+        base_stop_reason(s.base_problem) if s.base_problem else s.detail
+    )  # the base tree has its own section
     detail = _quoted("Why it stopped", why) if why else []
     return [f"# Run {s.run}: {inline(s.title)}", "", "| | |", "|---|---|", *table, "", *detail]
 
@@ -147,7 +149,9 @@ def _evidence(s: Status) -> list[str]:
         for c in s.checks
     ]
     failures = [line for c in s.checks if c.failure for line in (*block("\n".join(c.failure)), "")]
-    reasons = [f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason and not c.failure]
+    reasons = [
+        f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason and not c.failure
+    ]
     about = f"Run by steersman itself on tree `{s.tree}`." if s.tree else "Run by steersman itself."
     return [
         "## Evidence",

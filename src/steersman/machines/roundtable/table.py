@@ -133,7 +133,9 @@ class E(Events):
     setup_failed = event("The working tree could not be set up.", X, SetupFacts)
     baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
     check_cannot_start = event("A check cannot start on the base tree.", X, BaselineFacts)
-    base_not_green = event("Checks fail on the base tree, and nobody has acknowledged that.", X, BaselineFacts)
+    base_not_green = event(
+        "Checks fail on the base tree, and nobody has acknowledged that.", X, BaselineFacts
+    )
     start_coder = event("A round begins.", M)
     start_reviewer = event("The coder has changed the tree.", X, AgentFacts)
     coder_changed_nothing = event("The coder left the tree as it was.", X, AgentFacts)
