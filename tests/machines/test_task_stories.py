@@ -727,10 +727,11 @@ def test_words_are_heard_by_whoever_works_next():
     assert "note_1" in shift.item("draft").input["said"]
     shift.on("draft")
     assert shift.context.notes == []
-    shift.until("codegen", "work")
+    shift.until("plan_review", "work")
     before = shift.open()
     shift.tell("words_given", "p-second")
     assert (shift.open(), shift.context.notes) == (before, ["p-second"])
+    shift.until("codegen", "work")
     assert shift.item("code").input["texts"]["note_1"] == "p-second"
     for n in range(30):
         shift.tell("words_given", f"p-{n}")

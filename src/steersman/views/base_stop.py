@@ -10,9 +10,9 @@ import msgspec
 NOT_GREEN = "base_not_green"
 CANNOT_START = "check_cannot_start"
 PROBLEMS = (NOT_GREEN, CANNOT_START)
-_UNPAID = "No agent was called and nothing was spent."
+_UNPAID = "No agent was called, nothing was spent."
 _REASONS = {
-    NOT_GREEN: f"Checks fail on the base tree, before any change. {_UNPAID}",
+    NOT_GREEN: f"Checks fail on the base tree. {_UNPAID}",
     CANNOT_START: f"A check cannot start on the base tree. {_UNPAID}",
 }
 

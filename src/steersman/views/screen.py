@@ -136,7 +136,7 @@ def _checked(e: Entry, part: dict[str, Any]) -> str | None:
     counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
     name = next((key.partition(":")[2] for item in e.held for key in reversed(item.parts)), "")
     where = " on the base tree" if any(item.job.startswith("measure") for item in e.held) else ""
-    return f"check {name}{where}: {verdict}{counted}" if verdict else None
+    return f"{f'check {name}'.rstrip()}{where}: {verdict}{counted}" if verdict else None
 
 
 def _measured(told: Any) -> str:

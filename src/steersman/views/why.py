@@ -57,6 +57,8 @@ def why(
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
         reasons += _stopped_on_base(s, reached, title, me, text) if reached in PROBLEMS else _checks(s, text)
+    elif cause:
+        reasons += _checks(s, text) or _base_checks(s, text)
     sendable = legal(m, s.state, Origin.PERSON, s.context)
     if undelivered(s):
         reasons.append(_delivery(s, me, text))
@@ -77,11 +79,18 @@ def _stopped_on_base(
     s: Snapshot, problem: str, title: str, me: str, text: Callable[[str], str]
 ) -> list[Reason]:
     """Why the base tree stopped the run: each failing check, and the commands that help."""
-    failed = [c for c in read_checks(text(fields(s.context).get("baseline_ref", ""))) if c.failure]
-    told = [Reason("check", c.failure[0], details=c.failure[1:]) for c in failed if c.verdict != "no_tests"]
     remedies = base_stop_remedies(problem, s.run, s.machine, title, me)
     helps = [Reason("base", r.meaning, (r.command,)) for r in remedies]
-    return [Reason("base", base_stop_reason(problem), urgent=True), *told, *helps]
+    return [Reason("base", base_stop_reason(problem), urgent=True), *_base_checks(s, text), *helps]
+
+
+def _base_checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
+    """The checks that fail on a base tree that does not count as checked."""
+    c = fields(s.context)
+    if "measured" in (c.get("baseline"), c.get("workspace")):
+        return []
+    failed = [check for check in read_checks(text(c.get("baseline_ref", ""))) if check.failure]
+    return [Reason("check", f.failure[0], details=f.failure[1:]) for f in failed if f.verdict != "no_tests"]
 
 
 def undelivered(s: Snapshot) -> bool:
