@@ -75,7 +75,7 @@ class TreeCommands:
         ):  # in a sandbox git finds a configuration of ours
             env |= quiet()
         folder, own = os.path.join(workdir, command.cwd), join_environment(env, report.env)
-        return await execute(command.argv, folder, own, seconds, effect, cap=report.cap)
+        return await execute(command.argv, folder, own, seconds, effect, cap=report.cap, errors_apart=True)
 
     async def _run_in_sandbox(
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
@@ -91,7 +91,14 @@ class TreeCommands:
                 cwd, env = os.path.join(view.shown_at, command.cwd), join_environment(env, report.env)
                 async with self._sandbox.wrap(command.argv, box, env, cwd) as boxed:
                     done = await execute(
-                        boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                        boxed.argv,
+                        workdir,
+                        boxed.env,
+                        seconds,
+                        effect,
+                        cap=report.cap,
+                        errors_apart=True,
+                        doors=boxed.doors,
                     )
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:

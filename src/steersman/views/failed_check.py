@@ -1,0 +1,93 @@
+"""Renders a check or setup step that did not pass: what was run, how it ended, which tests failed, what it printed.
+
+Every screen, report, gate and prompt uses these lines, so that a failure reads the same everywhere.
+**Invariant:** outside text stands behind a bar, printable, and without colours; it cannot pose as a line of ours.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from steersman.contracts.commands import CommandResult
+from steersman.judges.text import clip, one_line
+
+TAIL = 6  # lines of one stream on a screen
+LONGEST = 200  # characters of one line
+GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
+BAR = "│ "
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_VERDICTS = {"no_tests": "no tests", "timeout": "timed out"}
+
+
+def failed_check_lines(result: CommandResult, tail: int = TAIL) -> list[str]:
+    """The result as lines; of each stream the last `tail` lines are shown."""
+    where = f"   (in {one_line(result.cwd)})" if result.cwd else ""
+    return [
+        failed_check_head(result),
+        clip(f"  {one_line(shlex.join(result.argv))}{where}", LONGEST),
+        *([f"  {clip(one_line(result.reason), 2 * LONGEST)}"] if result.reason else []),
+        *(f"  {line}" for line in _failed_tests(result)),
+        *_stream("standard output", result.output, tail),
+        *_stream("standard error", result.errors, tail),
+        *([] if result.output.strip() or result.errors.strip() or _never_ran(result) else ["  it printed nothing"]),
+    ]  # fmt: skip
+
+
+def failed_check_head(result: CommandResult) -> str:
+    """The first line: name, verdict, exit code, seconds."""
+    verdict = _VERDICTS.get(result.verdict, result.verdict)
+    ended = "did not start" if result.exit_code is None else f"exit code {result.exit_code}"
+    parts = [verdict, *([] if result.verdict == "blocked" else [ended]), *_seconds(result.micros)]
+    return f"{one_line(result.name)}: {' · '.join(parts)}"
+
+
+def _seconds(micros: int) -> list[str]:
+    return [f"{micros / 1_000_000:.1f} s"] if micros else []
+
+
+def _never_ran(result: CommandResult) -> bool:
+    return result.exit_code is None
+
+
+def _failed_tests(result: CommandResult) -> list[str]:
+    """The failing tests, grouped by the module or class that holds them."""
+    names = result.report.failed if result.report is not None else ()
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"1 test failed: {clip(one_line(names[0]), LONGEST)}"]
+    parts = sorted(_split(name) for name in names)
+    groups = [(holder, [test for _, test in group]) for holder, group in groupby(parts, key=lambda p: p[0])]
+    told = [clip(one_line(_group(holder, tests)), LONGEST) for holder, tests in groups[:GROUPS]]
+    rest = sum(len(tests) for _, tests in groups[GROUPS:])
+    return [f"{len(names)} tests failed:", *(f"  {line}" for line in (*told, *_more(rest)))]
+
+
+def _split(name: str) -> tuple[str, str]:
+    mark = "::" if "::" in name else "."
+    holder, _, test = name.rpartition(mark)
+    return holder, test
+
+
+def _group(holder: str, tests: Sequence[str]) -> str:
+    shown = ", ".join((*tests[:NAMES], *_more(len(tests) - NAMES)))
+    return f"{holder}: {shown}" if holder else shown
+
+
+def _more(rest: int) -> list[str]:
+    return [f"and {rest} more"] if rest > 0 else []
+
+
+def _stream(name: str, text: str, tail: int) -> Iterable[str]:
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    if not lines:
+        return
+    cut = f", last {tail} of {len(lines)} lines" if len(lines) > tail else ""
+    yield f"  {name}{cut}:"
+    yield from (f"  {BAR}{_shown(line)}" for line in lines[-tail:])
+
+
+def _shown(line: str) -> str:
+    """A line as a terminal would leave it: without colours, and of what was written over only the last."""
+    return clip(one_line(_ESCAPES.sub("", line).rpartition("\r")[2].expandtabs(4)), LONGEST)
