@@ -23,6 +23,7 @@ from steersman.adapters.git import GitWorkspace
 from steersman.adapters.locks import FileLocks
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.contracts.agent import AgentRequest
+from steersman.contracts.config import Rules
 from steersman.kernel.replay import Bad, chain, decision_hash
 from steersman.kernel.tape import Entry
 from steersman.machines.roundtable import MACHINE
@@ -98,7 +99,7 @@ class Crossing:
 
     def order(self) -> Order:
         """What the person wants."""
-        return Order(self.machine.name, "Fix add", "ann", fake_config())
+        return Order(self.machine.name, "Fix add", "ann", fake_config(rules=Rules(red_base="fix")))
 
     def choice(self, _gate: Gate) -> str:
         """What the person says at a gate."""

@@ -62,6 +62,8 @@ include = ["local.env"]
 setup = [["python3", "-c", "print('set up')"]]
 [checks]
 unit = ["python3", "-m", "unittest", "-q"]
+[rules]
+red_base = "fix"
 [roles.coder]
 agent = "command"
 command = {coder}

@@ -30,6 +30,8 @@ COMMAND = shutil.which("steersman", path=str(Path(sys.executable).parent)) or "s
 TOML = """version = 1
 [checks]
 unit = ["python3", "-m", "unittest", "-q"]
+[rules]
+red_base = "fix"
 [roles.coder]
 agent = "scripted"
 script = "crew.yaml"

@@ -17,7 +17,7 @@ from crossing import RUN, Crossing
 
 from steersman.adapters.artifacts import FolderArtifacts
 from steersman.contracts.agent import AgentRequest
-from steersman.contracts.config import Role
+from steersman.contracts.config import Role, Rules
 from steersman.machines.task import MACHINE
 from steersman.ports.journal import Gate, Head
 from steersman.runtime import projections
@@ -92,7 +92,8 @@ class Life(Crossing):
     def order(self) -> Order:
         roles = {name: Role(agent="fake") for name in ("planner", "coder", "reviewer", "second", "tester")}
         options = {"pace": "step", "code_reviewers": ["reviewer", "second"]}
-        config = fake_config(roles=roles, deliver="merge", checks={"unit": ("pytest", "-q")})
+        rules = Rules(red_base="fix")
+        config = fake_config(roles=roles, deliver="merge", checks={"unit": ("pytest", "-q")}, rules=rules)
         return Order(self.machine.name, "Fix add", "ann", config, options)
 
     def answer(self, request: AgentRequest) -> Any:

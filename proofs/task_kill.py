@@ -37,6 +37,8 @@ TOML = """version = 1
 deliver = "branch"
 [checks]
 unit = ["python3", "-m", "unittest", "-q"]
+[rules]
+red_base = "fix"
 """ + "".join(f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\n' for role in ROLES)
 BUILT = {"status": "done", "summary": "done", "missing": []}
 WHY = [{"delete": "README"}, {"write": "notes/why.md", "text": "A sum adds.\n"}]

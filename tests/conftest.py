@@ -7,6 +7,8 @@ So would the imports of every command, which a slipway has made already; STEERSM
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 LAUNCHER = Launcher()
 if not os.environ.get("STEERSMAN_TEST_STARTS"):
     Project.launch = staticmethod(LAUNCHER.launch)
+
+TOP = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_here() -> Iterator[None]:
+    """No test leaves a file at the top of the repository, but for what git ignores there."""
+    before = set(os.listdir(TOP))
+    yield
+    ignored = [line.strip("/") for line in (TOP / ".gitignore").read_text(encoding="utf-8").split()]
+    new = set(os.listdir(TOP)) - before
+    assert [name for name in new if not any(fnmatch(name, pattern) for pattern in ignored)] == []
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -147,7 +147,7 @@ def test_each_clock_is_told_by_name(call, program, clocks, told):
     began = time.monotonic()
     reply = call(program, clocks=clocks)
     assert (reply.error, reply.detail) == ("provider_timeout", told)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 40
 
 
 def test_a_cause_that_was_told_comes_before_the_clock(call):
@@ -164,7 +164,7 @@ def test_a_word_that_is_enough_stops_the_program(call):
     )
     began = time.monotonic()
     assert call(program).error == "provider_auth_error"
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 40
     assert processes.alive(f"headless-{os.getpid()}:1:1") == []
 
 

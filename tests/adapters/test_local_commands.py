@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from steersman.adapters.command_environment import ALWAYS, CERTIFICATES, TOOLCHAINS, clean_path
 from steersman.adapters.commands import LocalCommands
 from steersman.adapters.processes import alive
 from steersman.adapters.sandbox import probe
@@ -137,14 +138,28 @@ def test_no_bytecode_is_left_in_the_tree(workdir):
 def test_the_environment_is_an_allowlist(workdir, monkeypatch):
     """A variable of the caller that is not on the list does not reach a check; the effect id does."""
     monkeypatch.setenv("API_KEY", "s3cret")
-    monkeypatch.setenv("VIRTUAL_ENV", "/somewhere")
+    for name in ("VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "PIP_INDEX_URL"):
+        monkeypatch.setenv(name, "/somewhere")
     result = run((PY, "-c", "import os; print(dict(os.environ))"), workdir, effect="r1:2:3")
     seen = set(eval(result.output))  # noqa: S307  our own dictionary
     assert seen <= {
-        *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONDONTWRITEBYTECODE"),
-        *("STEERSMAN_EFFECT", "STEERSMAN_CALL", "LC_CTYPE", "PWD"),
+        *(*ALWAYS, *CERTIFICATES, *TOOLCHAINS, "PYTHONDONTWRITEBYTECODE"),
+        *(
+            "STEERSMAN_EFFECT",
+            "STEERSMAN_CALL",
+            "PWD",
+            "CARGO_NET_OFFLINE",
+            "UV_OFFLINE",
+            "npm_config_offline",
+        ),
     }
     assert "'STEERSMAN_EFFECT': 'r1:2:3'" in result.output
+
+
+def test_an_activated_environment_is_not_inherited():
+    """Programs of a virtual environment that happens to be active are not found, nor those of relative places."""
+    environ = {"VIRTUAL_ENV": "/home/me/venv", "PATH": "/home/me/venv/bin:/usr/bin:bin:.:/bin"}
+    assert clean_path(environ) == "/usr/bin:/bin"
 
 
 def test_a_timeout_is_its_own_verdict(workdir):
@@ -157,7 +172,7 @@ def test_a_timeout_is_its_own_verdict(workdir):
         effect=effect,
     )
     assert result.verdict == "timeout"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert alive(effect) == []
 
 
@@ -193,19 +208,6 @@ def test_a_check_has_a_network_only_where_the_project_says_so(workdir):
         assert run(argv, workdir).exit_code == (9 if workdir.sandbox.isolated else 0)
         assert run(argv, workdir, network=True).exit_code == 0
         assert run(argv, workdir, setup=True).exit_code == 0
-
-
-def test_what_setup_leaves_at_home_is_there_for_the_checks(workdir):
-    """A tool that a setup step put into its home is found by the next command; a check leaves nothing there."""
-    if not workdir.sandbox.isolated:
-        pytest.skip("without a box the home is the user's own")
-    write = "import os; open(os.path.expanduser('~/{}'), 'w').write('x')"
-    look = (PY, "-c", "import os; print(sorted(os.listdir(os.path.expanduser('~'))))")
-    assert run((PY, "-c", write.format("tool")), workdir, setup=True).exit_code == 0
-    assert run((PY, "-c", write.format("junk")), workdir).exit_code == 0
-    assert run((PY, "-c", write.format("tool")), workdir).exit_code != 0
-    assert run(look, workdir).output == "['tool']\n"
-    assert os.listdir(f"{workdir}.home") == ["tool"]
 
 
 def test_a_check_writes_its_tree_and_nothing_else(workdir):

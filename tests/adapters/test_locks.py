@@ -1,5 +1,6 @@
 """One lock a run, between processes, however they end."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -117,6 +118,16 @@ def test_looking_takes_nothing_away(tmp_path):
     for looker in lookers:
         looker.join()
     assert all(got)
+
+
+def test_a_long_look_takes_nothing_away(tmp_path):
+    """Whoever was looking at the owner when the machine had something else to do is waited for."""
+    locks = FileLocks(tmp_path)
+    locks.acquire("run").release()
+    looker = os.open(tmp_path / "run.lock", os.O_RDONLY)
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    threading.Timer(0.3, os.close, (looker,)).start()
+    assert locks.acquire("run") is not None
 
 
 def test_of_many_one_gets_it(tmp_path):

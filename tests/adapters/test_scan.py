@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +96,13 @@ def test_what_steersman_laid_there_is_not_of_the_project(tmp_path, hulls, known)
     assert canonical(scan(tmp_path, hulls)) == before
     put(tmp_path, {"plans/plan.md": "# Plan\n"})
     assert canonical(scan(tmp_path, hulls)) != before
+
+
+def test_a_relative_folder_is_refused(tmp_path):
+    """A git directory of ours is never made in the current directory."""
+    git(tmp_path, "init", "-q")
+    with pytest.raises(ValueError, match="absolute path, not hulls"):
+        scan(tmp_path, Path("hulls"))
 
 
 def test_no_link_is_followed(tmp_path, hulls):

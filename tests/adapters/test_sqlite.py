@@ -102,7 +102,7 @@ def test_a_group_is_one_sync(opened, path):
         for n in range(64):
             store.submit(batch(f"r{n:02}"), lambda _: told.release())
     for _ in range(64):
-        assert told.acquire(timeout=10)
+        assert told.acquire(timeout=60)
     assert disk.syncs <= 3
     assert len(store.heads()) == 65
 

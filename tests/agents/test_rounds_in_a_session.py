@@ -40,7 +40,15 @@ def settled(project, cli, url, **more):
         "coder": {"agent": cli.name, **cli.options(url), "seconds": 120, "retries": 0, **more},
         **{role: {"agent": "scripted", "script": "crew.yaml"} for role in ("reviewer", "tester")},
     }
-    lines = ["version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[sandbox]", 'mode = "required"']
+    lines = [
+        "version = 1",
+        "[checks]",
+        f"unit = {json.dumps(UNIT)}",
+        "[rules]",
+        'red_base = "fix"',
+        "[sandbox]",
+        'mode = "required"',
+    ]
     for role, table in tables.items():
         lines += [f"[roles.{role}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
     (project / "steersman.toml").write_text("\n".join(lines) + "\n")

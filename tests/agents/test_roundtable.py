@@ -78,7 +78,15 @@ def project(rig):
 def settled(project, url):
     """steersman.toml: claude writes, codex reads."""
     tables = {"coder": Claude(), "reviewer": Codex(), "tester": Codex()}
-    lines = ["version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[sandbox]", 'mode = "required"']
+    lines = [
+        "version = 1",
+        "[checks]",
+        f"unit = {json.dumps(UNIT)}",
+        "[rules]",
+        'red_base = "fix"',
+        "[sandbox]",
+        'mode = "required"',
+    ]
     for role, cli in tables.items():
         table = {"agent": cli.name, **cli.options(url), "seconds": 120, "retries": 1}
         lines += [f"[roles.{role}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]

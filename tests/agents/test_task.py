@@ -97,7 +97,15 @@ def project(rig):
 
 def settled(project, url, **roles):
     """steersman.toml: who plays which role."""
-    lines = ["version = 1", "[checks]", f"unit = {json.dumps(UNIT)}", "[sandbox]", 'mode = "required"']
+    lines = [
+        "version = 1",
+        "[checks]",
+        f"unit = {json.dumps(UNIT)}",
+        "[rules]",
+        'red_base = "fix"',
+        "[sandbox]",
+        'mode = "required"',
+    ]
     lines += ["[task]", "max_regressions = 5"]
     for role, cli in roles.items():
         table = {"agent": cli.name, **cli.options(url), "seconds": 120, "retries": 1}

@@ -67,7 +67,7 @@ def test_every_example_can_be_parsed(name: str) -> None:
 
 def test_the_spoken_commands_are_all_there() -> None:
     """The dozen everyday verbs and the groups."""
-    wanted = "init run runs show watch gates approve rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
+    wanted = "init run acknowledge runs show watch gates approve rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
     assert set(wanted.split()) == set(COMMANDS)
     assert {n.split()[2] for n in VERBS if n.startswith("steersman plan")} == {
         "make", "answer", "explain", "verify", "diff",

@@ -35,7 +35,7 @@ def _terminal(project: Project, until: str, key: bytes, *words: str) -> tuple[in
         os.chdir(project.repo)
         env = {**project.env, "TERM": "xterm-256color", "COLUMNS": "110", "LINES": "40"}
         os.execve(STEERSMAN[0], [*STEERSMAN, *words], env)  # noqa: S606  the child of a pty
-    seen, pressed, end = b"", False, time.monotonic() + 40
+    seen, pressed, end = b"", False, time.monotonic() + 90
     while time.monotonic() < end:
         if select.select([fd], [], [], 0.05)[0]:
             try:

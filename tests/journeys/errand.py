@@ -67,7 +67,7 @@ def hand_out(project: Project, script: dict[str, Any], deliver: str = "branch", 
     roles = "".join(
         f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n' for role in ROLES
     )
-    told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n{roles}{more}'
+    told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n[rules]\nred_base = "fix"\n{roles}{more}'
     (project.repo / "steersman.toml").write_text(told, encoding="utf-8")
     rewrite(project, script)
     project.git("add", "-A")

@@ -50,7 +50,7 @@ def fit_out(project: Project, errands: tuple[Errand, ...]) -> None:
             f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\n'
             for role in ("planner", "coder", "reviewer")
         )
-        told = f'version = 1\ndeliver = "merge"\n[checks]\nunit = {json.dumps(UNIT)}\n{roles}'
+        told = f'version = 1\ndeliver = "merge"\n[checks]\nunit = {json.dumps(UNIT)}\n[rules]\nred_base = "fix"\n{roles}'
         (place / "steersman.toml").write_text(told)
         (place / "crew.yaml").write_text(json.dumps(errand.crew()))
     project.git("add", "-A")

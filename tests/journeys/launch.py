@@ -36,7 +36,7 @@ class Order(NamedTuple):
     cwd: str | os.PathLike[str]
     env: Mapping[str, str]
     feed: bytes | None = None
-    timeout: float = 60
+    timeout: float = 180  # only whoever hangs takes so long
     module: str = "steersman"
 
     @property

@@ -298,7 +298,7 @@ def test_many_write_in_one_thread(talk):
 def asking(project: Project) -> tuple[subprocess.Popen[bytes], str]:
     """A command that waits for a slow answer, and its thread."""
     process = project.start("chat", "send", "@bob hello")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 50
     while time.monotonic() < end:
         found = (
             project.call("chat", "threads", "--json").json()
@@ -357,7 +357,7 @@ def test_asked_by_another_process(talk):
     assert "@bob is being asked by command (process" in project.call("chat", "show", thread).out
     assert project.call("chat", "again", thread).code == 2
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"the question is kept: steersman chat again" in err
     assert workers(thread) == []
@@ -410,7 +410,7 @@ def _acted(project: Project, fd: int, steps: list[tuple[str, str]]) -> str:
 
     A Ctrl-C just before readline waits for keys is taken note of with the next key only; a person presses it again.
     """
-    seen, at, end, typed = "", 0, time.monotonic() + 45, ""
+    seen, at, end, typed = "", 0, time.monotonic() + 120, ""
     for until, keys in steps:
         again = time.monotonic() + 3
         while time.monotonic() < end:

@@ -304,7 +304,8 @@ def _config(told: Story) -> str:
         f'[roles.{name}]\nagent = "command"\nretries = 0\n' for name in ("coder", "reviewer", "tester")
     )
     checks = "".join(f"{name} = {json.dumps(argv)}\n" for name, argv in told.checks.items())
-    return f"version = 1\n[checks]\n{checks}{roles}{told.more}"
+    rules = told.more if "[rules]" in told.more else f"{told.more}[rules]\n"
+    return f'version = 1\n[checks]\n{checks}{roles}{rules}red_base = "fix"\n'
 
 
 @pytest.fixture(autouse=True)

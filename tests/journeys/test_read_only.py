@@ -103,7 +103,7 @@ def test_a_look_waits_for_no_writer(project: Project) -> None:
     holder = apsw.Connection(str(project.state / "store.db"))
     holder.execute("BEGIN EXCLUSIVE")
     try:
-        said = project.call("show", run, timeout=20)
+        said = project.call("show", run, timeout=60)
     finally:
         holder.execute("ROLLBACK")
         holder.close()

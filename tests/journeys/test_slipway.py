@@ -108,7 +108,7 @@ def test_nothing_outlives_whoever_holds_it(tmp_path: Path) -> None:
     pids.append(file.read_text().strip())
     assert all(Path("/proc", pid).exists() for pid in pids)
     holder.send_signal(signal.SIGKILL)
-    holder.communicate(timeout=20)
+    holder.communicate(timeout=60)
     until(lambda: not any(alive(pid) for pid in pids))
 
 

@@ -259,7 +259,7 @@ def test_a_pipe_that_is_closed_early(project: Project) -> None:
         reader = project.start(*words)
         assert reader.stdout is not None
         reader.stdout.close()
-        assert reader.wait(timeout=20) == 0
+        assert reader.wait(timeout=60) == 0
         assert reader.stderr is not None
         assert reader.stderr.read() == b""
 

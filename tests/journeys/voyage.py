@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ class Project:
 
     # ── the command ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def call(self, *words: str, timeout: float = 60, fresh: bool = False, **env: str) -> "Said":
+    def call(self, *words: str, timeout: float = 180, fresh: bool = False, **env: str) -> "Said":
         """Runs one command to its end; `fresh`: the start itself is part of the story."""
         order = Order(words, self.repo, {**self.env, **env}, timeout=timeout)
         done = (started if fresh else self.launch)(order)
@@ -141,6 +142,14 @@ class Project:
         self.prepare(told)
         words = ("run", "Fix add", "--mode", told["mode"], "--max-iterations", str(told["max_iterations"]))
         return self.call(*words, "--json", *more)
+
+    def read_log(self, log: str, last: str, seconds: float = 60) -> str:
+        """The log of a driver in the background, once `last` is in it: a run parks before its driver says so."""
+        end = time.monotonic() + seconds
+        while last not in (text := Path(log).read_text(encoding="utf-8")):
+            assert time.monotonic() < end, f"{last!r} never came: {text}"
+            time.sleep(0.05)
+        return text
 
     def only(self) -> str:
         """The id of the only run."""
@@ -188,6 +197,7 @@ def config(told: dict[str, Any]) -> str:
             'script = "crew.yaml"',
             f"retries = {told['retries']}",
         ]
+    told = {**told, "rules": {"red_base": "fix", **told["rules"]}}  # the project's test fails at first
     for table in ("rules", "budget", "unattended"):
         lines += [f"[{table}]", *(f"{k} = {json.dumps(v)}" for k, v in told[table].items())]
     return "\n".join(lines) + "\n"

@@ -120,9 +120,16 @@ def handed_over() -> DeliveryFacts:
     return DeliveryFacts(done=True, ref="refs/heads/steersman/x", commit="c-x")
 
 
+def set_up(tape: Tape) -> Tape:
+    """A run whose base tree is ready and checked."""
+    tape.finish("prepare", ready())
+    tape.finish("measure", measured())
+    return tape
+
+
 def proposed(**request: Any) -> Tape:
     """A run whose proposal waits for the operator."""
-    tape = Tape(**request)
+    tape = set_up(Tape(**request))
     tape.finish("propose", said("p-proposal"))
     tape.finish("discuss_review", said("p-review"))
     tape.finish("discuss_test", said("p-test"))

@@ -150,7 +150,7 @@ def well(c: Context, phase: str, job: str, given: dict[str, Any]) -> Any:
             return said(given["role"], decision="approve")
         case "prepare":
             return SetupFacts(ready=True, tree=c.tree or c.base_tree, commit=c.commit or c.base_commit)
-        case "measure":
+        case "measure" | "measure_again":
             return BaselineFacts(tree=c.base_tree, checks=1, results_ref="p-base")
         case "code":
             return coded(f"t{c.turn}")

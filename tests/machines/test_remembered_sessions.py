@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from crew import Tape, answer, approve, building, built, changes, checks, commands, measured, ready, said
+from crew import Tape, answer, approve, building, built, changes, checks, commands, ready, said, set_up
 
 from steersman.contracts.facts import AgentFacts
 from steersman.kernel.replay import rebuilt, typed
@@ -20,15 +20,13 @@ def given(tape, job):
 
 def test_each_role_goes_on_with_its_own():
     """From the discussion into the rounds, over a round that was sent back and a follow-up: nobody gets another's."""
-    tape = Tape()
+    tape = set_up(Tape())
     assert given(tape, "propose") is None
     tape.finish("propose", held(said("p-1"), "c1"))
     assert given(tape, "discuss_review") is None
     tape.finish("discuss_review", held(said("p-2"), "r1"))
     tape.finish("discuss_test", held(said("p-3"), "t1"))
     tape.finish("confirm", answer("approve", tape.context.contract_digest))
-    tape.finish("prepare", ready())
-    tape.finish("measure", measured())
     assert given(tape, "implement") == "c1"
     tape.finish("implement", held(built("t1"), "c2"))
     assert given(tape, "review") == "r1"
@@ -95,4 +93,4 @@ def test_a_run_of_before_remembers_none():
     old = {name: value for name, value in plain.context.items() if name != "sessions"}
     before = msgspec.structs.replace(plain, context=old, context_version=1)
     now = typed(MACHINE, before)
-    assert (now.context.sessions, now.context_version) == ({}, 3)
+    assert (now.context.sessions, now.context_version) == ({}, 4)

@@ -1,5 +1,6 @@
 """Roundtable as stories: what a follow-up forgets, what a confirmation needs, where rounds end, what an abort leaves."""
 
+import msgspec
 import pytest
 from crew import (
     START,
@@ -18,13 +19,15 @@ from crew import (
     proposed,
     ready,
     said,
+    set_up,
     touching,
 )
 
-from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
 from steersman.kernel.record import Meta, advance, outcome, status
+from steersman.kernel.replay import rebuilt, typed
 from steersman.kernel.step import Happened
 from steersman.machines.roundtable import MACHINE
 from steersman.machines.roundtable.context import RevertRequested
@@ -35,7 +38,7 @@ def test_a_discussion_becomes_a_contract_that_waits():
     """Proposal, review and test notes are bound under one digest, and a gate asks about exactly that."""
     tape = proposed()
     assert tape.events == [
-        "task_received", "draft_proposal", "roundtable_reviewer", "roundtable_tester", "discussion_complete",
+        "task_received", "draft_proposal", "workspace_ready", "baseline_recorded", "roundtable_reviewer", "roundtable_tester", "discussion_complete",
         "await_operator_confirm",
     ]  # fmt: skip
     gate = tape.item("confirm")
@@ -50,11 +53,9 @@ def test_a_confirmation_leads_into_the_implementation():
     """Approving the digest that waits starts the implementation, bound to it."""
     tape = proposed()
     tape.finish("confirm", answer("approve", tape.context.contract_digest))
-    assert tape.events[-2:] == ["task_followup_received", "implementation_confirmed"]
+    assert tape.events[-3:] == ["task_followup_received", "implementation_confirmed", "start_coder"]
     assert (tape.context.phase, tape.context.confirmation) == ("implementation", "given")
     assert (tape.context.confirmed_digest, tape.context.confirmed_by) == (tape.context.contract_digest, "ann")
-    tape.finish("prepare", ready())
-    tape.finish("measure", measured())
     assert tape.item("implement").input["contract_digest"] == tape.context.contract_digest
 
 
@@ -66,6 +67,7 @@ def test_a_confirmation_of_something_else_confirms_nothing(digest):
     assert tape.events[-1] == "draft_proposal"
     assert tape.context.confirmation == "none"
     assert (tape.context.confirmed_digest, tape.context.confirmed_by) == ("", "")
+    tape.finish("prepare", ready())
     assert tape.open() == ["propose"]
 
 
@@ -82,6 +84,7 @@ def test_rework_is_a_proposal_again():
     tape = proposed()
     tape.finish("confirm", answer("rework", tape.context.contract_digest, text="p-words"))
     assert tape.events[-1] == "draft_proposal"
+    tape.finish("prepare", ready())
     assert tape.item("propose").input["texts"]["followup"] == "p-words"
     assert tape.context.contract_digest  # the old contract stays readable; a new discussion binds a new one
 
@@ -306,6 +309,49 @@ def test_the_base_tree_is_checked_before_anything_is_built():
     assert tape.open() == ["implement"]
 
 
+@pytest.mark.parametrize("mode", ["proposal", "implementation"])
+@pytest.mark.parametrize(
+    ("facts", "reached"),
+    [
+        (measured(failed=1, red=1, first_ref="p-first"), "base_not_green"),
+        (measured(failed=1, unstarted=1, first_ref="p-first"), "check_cannot_start"),
+        (BaselineFacts(error="workspace", first_ref="p-first"), "check_cannot_start"),
+    ],
+)
+def test_a_base_that_is_not_green_ends_the_run_before_any_agent(mode, facts, reached):
+    """No agent is planned; the reason is kept, and a follow-up prepares and checks the base tree again."""
+    tape = Tape(mode=mode)
+    tape.finish("prepare", ready())
+    tape.finish("measure", facts)
+    assert outcome(MACHINE, tape.snapshot) == reached
+    assert (tape.context.detail_ref, tape.context.baseline) == ("p-first", "unmeasured")
+    assert not {i.job for s in tape.stored for i in s.entry.planned} - {"prepare", "measure"}
+    tape.send("task_followup_received", answer("more", text="p-more"))
+    tape.finish("prepare", ready())
+    assert tape.open() == ["measure"]
+
+
+def test_a_run_that_is_to_fix_the_base_begins_on_a_red_one():
+    """With red_base=fix failures stop nothing, a check that cannot start still does."""
+    tape = Tape(red_base="fix")
+    tape.finish("prepare", ready())
+    tape.finish("measure", measured(failed=1, red=1))
+    assert tape.open() == ["propose"]
+    unstarted = Tape(red_base="fix")
+    unstarted.finish("prepare", ready())
+    unstarted.finish("measure", measured(failed=1, unstarted=1))
+    assert outcome(MACHINE, unstarted.snapshot) == "check_cannot_start"
+
+
+def test_a_run_of_before_begins_on_any_base():
+    """A context of the time when a red base stopped nothing goes on as it would have."""
+    tape = building()
+    plain = rebuilt(tape.rows, tape.snapshot.run)
+    old = {name: value for name, value in plain.context.items() if name != "red_base"}
+    now = typed(MACHINE, msgspec.structs.replace(plain, context=old, context_version=3))
+    assert (now.context.red_base, now.context_version) == ("fix", 4)
+
+
 def test_changed_infrastructure_asks_a_person_before_anything_is_approved():
     """Everything passes, and nothing is approved: a gate shows what changed, bound to the tree."""
     tape = checking(left=touching("t1"))
@@ -390,7 +436,7 @@ def test_a_reviewer_without_a_reply_stops_the_run():
 )
 def test_a_provider_error_stops_the_run_wherever_it_happens(job):
     """A provider that fails ends the run with its own outcome, from plan, build, review and test."""
-    tape = Tape() if job in ("propose", "discuss_review", "discuss_test") else building()
+    tape = set_up(Tape()) if job in ("propose", "discuss_review", "discuss_test") else building()
     steps = {"propose": said(), "discuss_review": said(), "implement": built("t1"), "review": approve()}
     while job not in tape.open():
         (now,) = tape.open()

@@ -18,7 +18,7 @@ from shift import (
     wrote,
 )
 
-from steersman.contracts.facts import AgentFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
 from steersman.contracts.task.facts import BaseFacts, InspectFacts, RevertFacts
 from steersman.kernel.definition import ChildEnded, Guard, otherwise
 from steersman.kernel.machine import guards
@@ -69,6 +69,11 @@ YES = {
     "at_record":      (of_step("unwritten"), None, [(C, "step", "broken")]),
     "prepares":       (of_step("work", workspace="unprepared"), None, [(C, "step", "record"), (C, "workspace", "ready")]),
     "measures":       (of_step("work", workspace="ready"), None, [(C, "step", "record"), (C, "workspace", "measured")]),
+    "measures_again": (of_step("work", workspace="moved"), None, [(C, "step", "record"), (C, "workspace", "ready")]),
+    "drafts":         (of_step("work"), None, [(C, "step", "record"), (C, "workspace", "moved")]),
+    "unchecked":      ({"workspace": "ready"}, None, [(C, "workspace", "measured"), (C, "workspace", "moved")]),
+    "unstarted":      ({}, BaselineFacts(unstarted=1), [(E_, "unstarted", 0)]),
+    "red":            ({}, BaselineFacts(red=1), [(E_, "red", 0), (C, "red_base", "fix")]),
     "codes":          (of_step("work"), None, [(C, "step", "record"), (C, "workspace", "ready"), (C, "codegen", "roundtable")]),
     "goes_round":     (of_step("work", codegen="roundtable"), None, [(C, "step", "record"), (C, "workspace", "ready"), (C, "codegen", "coder")]),
     "runs":           (of_step("work"), None, [(C, "step", "record"), (C, "workspace", "ready")]),
@@ -248,10 +253,14 @@ CASES = [  # job, phase, what the task knows, what is changed in facts that are 
     ("inspect_plan_review", "plan_review", {}, {"blocked": True}, "plan_blocked", "review_blocked"),
     ("inspect_plan_review", "plan_review", {}, {"ok": False}, "otherwise", "review_needs_changes"),
     ("inspect_plan_review", "plan_review", STEP, {}, "unseen", "phase_ready"),
-    ("prepare", "codegen", {}, {}, "tree_ready", "workspace_ready"),
-    ("prepare", "codegen", {}, {"ready": False}, "otherwise", "setup_failed"),
-    ("measure", "codegen", {}, {}, "otherwise", "baseline_recorded"),
-    ("measure", "test", {}, {"error": "workspace"}, "otherwise", "baseline_recorded"),
+    ("prepare", "planning", {}, {}, "tree_ready", "workspace_ready"),
+    ("prepare", "planning", {}, {"ready": False}, "otherwise", "setup_failed"),
+    ("measure", "planning", {}, {}, "otherwise", "baseline_recorded"),
+    ("measure", "planning", {}, {"red": 1}, "red", "base_not_green"),
+    ("measure", "planning", {"red_base": "fix"}, {"red": 1}, "otherwise", "baseline_recorded"),
+    ("measure", "planning", {}, {"red": 1, "unstarted": 1}, "unstarted", "check_cannot_start"),
+    ("measure", "planning", {}, {"error": "workspace"}, "unstarted", "check_cannot_start"),
+    ("measure_again", "test", {}, {"error": "workspace"}, "otherwise", "baseline_recorded"),
     ("code", "codegen", {}, {}, "fits", "code_written"),
     ("code", "codegen", {}, {"error": "provider_timeout"}, "broke", "agent_failed"),
     ("code", "codegen", {}, {"reply": None}, "otherwise", "agent_failed"),
@@ -363,6 +372,7 @@ def test_what_broke_is_never_a_pass(job):
         "agent_failed",
         "base_unseen",
         "baseline_recorded",
+        "check_cannot_start",
         "crew_failed",
         "delivery_failed",
         "documents_damaged",

@@ -160,7 +160,7 @@ def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to):
     for n, step_ in ((2, "work"), (3, "broken")):
         here = at("accept", {"regressions": n}, evidence="accepted")
         told = _sent(here, event, here.context)
-        assert (told.to, told.context.step, told.context.workspace) == (to, step_, "ready")
+        assert (told.to, told.context.step, told.context.workspace) == (to, step_, "moved")
 
 
 @pytest.mark.parametrize("event", [e.name for e in table.REGRESSIONS.resets])

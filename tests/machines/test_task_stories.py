@@ -11,6 +11,7 @@ from steersman.kernel.definition import ChildEnded
 from steersman.kernel.record import outcome, status
 from steersman.kernel.step import Refused, override
 from steersman.machines.task import MACHINE
+from steersman.machines.task.context import with_checked_base
 
 PLAN, SCOPE = "planning/planning.ai.json", "plan.files.json"
 THREE = {"planners": ["lead", "second", "third"]}
@@ -28,9 +29,10 @@ def test_a_task_goes_all_the_way():
     """Plan, review, code, review, tests, decision, delivery: every phase by its own event, every document recorded."""
     shift = Shift().until("done")
     assert shift.events == [
-        "task_received", "planning_converged", "documents_recorded", "planning_succeeded",
+        "task_received", "workspace_ready", "baseline_recorded", "planning_converged", "documents_recorded",
+        "planning_succeeded",
         "plan_reviews_complete", "documents_recorded", "review_ok",
-        "workspace_ready", "baseline_recorded", "code_written", "documents_recorded", "codegen_completed",
+        "code_written", "documents_recorded", "codegen_completed",
         "code_reviews_complete", "documents_recorded", "review_passes",
         "suites_run", "documents_recorded", "tests_complete",
         "base_unmoved", "decision_given", "documents_recorded", "decision_recorded", "accepted",
@@ -89,7 +91,7 @@ def test_rework_does_the_phase_again():
 
 def test_several_planners_settle_a_plan():
     """One drafts, the others look at it; what they have to settle is another round; then it is laid down."""
-    shift = Shift(**THREE)
+    shift = Shift(**THREE).on("prepare", "measure")
     assert shift.open() == ["draft"]
     shift.on("draft")
     assert sorted(i.input["role"] for i in shift.snapshot.items.values()) == ["second", "third"]
@@ -108,7 +110,7 @@ def test_several_planners_settle_a_plan():
 
 def test_planners_who_never_agree_wait_for_a_person():
     """After the last round a person is asked; another try drafts again, and it may go on for as long again."""
-    shift = Shift(**THREE, max_rounds=1)
+    shift = Shift(**THREE, max_rounds=1).on("prepare", "measure")
     for _ in range(2):
         shift.on("draft")
         shift.finish("comment", said("second", ready=False))
@@ -121,7 +123,7 @@ def test_planners_who_never_agree_wait_for_a_person():
 
 def test_a_planner_who_breaks_down_costs_no_phase():
     """One of several who does not answer is counted; when nobody is awaited any more a person is asked."""
-    shift = Shift(**THREE).on("draft")
+    shift = Shift(**THREE).on("prepare", "measure", "draft")
     shift.finish("comment", broke())
     assert (shift.events[-1], shift.context.failures) == ("plan_commented", {"comments": 1})
     shift.on("comment")
@@ -135,7 +137,7 @@ def test_a_planner_who_breaks_down_costs_no_phase():
 @pytest.mark.parametrize("facts", [broke(), AgentFacts(text_ref="p-odd", problems_ref="p-detail")])
 def test_a_draft_that_never_came_is_told(facts):
     """What broke is shown at the gate, and the work is done again."""
-    shift = Shift()
+    shift = Shift().on("prepare", "measure")
     shift.finish("draft", facts)
     assert shift.where == ("planning", "broken")
     assert shift.item("again").input["shown"] == {"detail": "p-detail"}
@@ -240,19 +242,60 @@ def test_who_has_to_mend_it_is_given_the_document(phase, look, changed, to, poin
 
 def test_a_tree_that_cannot_be_set_up_is_told():
     """The work is done again when a person says so, setup first."""
-    shift = Shift().until("codegen")
+    shift = Shift()
     shift.finish("prepare", SetupFacts(detail_ref="p-setup"))
-    assert (shift.where, shift.item("again").input["shown"]) == (
-        ("codegen", "broken"),
-        {"detail": "p-setup", "told": "p-told"},
-    )
+    shown = shift.item("again").input["shown"]
+    assert (shift.where, shown) == (("planning", "broken"), {"detail": "p-setup"})
     shift.on("again")
     assert shift.open() == ["prepare"]
 
 
+@pytest.mark.parametrize("changed", [{"red": 1}, {"unstarted": 1}])
+def test_no_planner_is_asked_on_a_base_that_is_not_green(changed):
+    """The task waits with the reason; another try checks the base tree again, and a green one is planned on."""
+    shift = Shift().on("prepare", "measure", **changed, first_ref="p-first")
+    assert (shift.where, shift.item("again").input["shown"]) == (
+        ("planning", "broken"),
+        {"detail": "p-first"},
+    )
+    assert not {i.job for s in shift.stored for i in s.entry.planned} - {"prepare", "measure", "again"}
+    shift.on("again", "measure")
+    assert (shift.open(), shift.context.detail_ref) == (["draft"], "")
+
+
+def test_a_base_that_became_red_while_the_task_was_at_work_stops_nothing():
+    """Work that was paid for goes on: the suites of the change are held against the new base."""
+    shift = Shift().until("accept", "base")
+    shift.finish("look_at_base", moved())
+    shift.until("test").on("measure_again", red=1)
+    assert shift.open() == ["run_suites"]
+
+
+def test_the_coder_is_given_what_a_failing_suite_printed():
+    """Beside the report on disk there is the first suite that failed, with what it printed."""
+    shift = Shift().until("test", "work").on("run_suites", failed=1, first_ref="p-first")
+    shift.until("test", "inspect").on("inspect_tests", overall_pass=False)
+    assert fixes(shift)[-1] == ("checks", "p-first")
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        ({"workspace": "ready", "providers": {"planner": "x"}}, "moved"),
+        ({"workspace": "unprepared", "providers": {"planner": "x"}}, "moved"),
+        ({"workspace": "measured", "providers": {"planner": "x"}}, "measured"),
+        ({"workspace": "unprepared", "providers": {}}, "unprepared"),
+    ],
+)
+def test_a_task_of_before_goes_on(old, now):
+    """A task that has begun checks its base without stopping; one that has not begins as any other."""
+    made = with_checked_base(old)
+    assert (made["workspace"], made["red_base"]) == (now, "fix")
+
+
 def test_a_coder_without_a_plan_to_build_says_so():
     """An unclear plan goes to its reviewers with the coder's words; a plan that lacks files goes to the planner with them."""
-    shift = Shift().until("codegen", "work").on("prepare", "measure")
+    shift = Shift().until("codegen", "work")
     shift.finish("code", coded("t0", "plan_unclear"))
     shift.on("record", "inspect_code")
     assert (shift.where, fixes(shift)) == (("plan_review", "work"), [("unclear", "p-coder")])
@@ -271,7 +314,7 @@ def test_nothing_was_changed():
 
 def test_a_crew_builds_in_place_of_a_coder():
     """A child run goes round; what it approved is laid down, reviewed and tested here, and somebody looks at the evidence."""
-    shift = Shift(codegen="roundtable").until("codegen").on("prepare", "measure")
+    shift = Shift(codegen="roundtable").until("codegen")
     asked = shift.item("crew").input
     assert (asked["machine"], asked["task_ref"]) == ("roundtable", shift.context.documents[PLAN])
     shift.finish("crew", ChildEnded("r.1", "canceled"))
@@ -288,11 +331,7 @@ def test_a_crew_builds_in_place_of_a_coder():
 
 def test_changed_tests_are_accepted_by_a_person():
     """What decides about tests was changed: a pass of them is a question, bound to this very tree."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("prepare", "measure", "code", infrastructure=1, infrastructure_ref="p-infra")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1, infrastructure_ref="p-infra")
     shift.until("test", "evidence")
     gate = shift.item("evidence").input
     assert (gate["digest"], gate["choices"]) == ("t1", ["approve", "rework"])
@@ -309,22 +348,14 @@ def test_changed_tests_are_accepted_by_a_person():
 
 def test_a_person_may_send_changed_tests_back():
     """The coder is told so, with what the person says."""
-    shift = (
-        Shift().until("codegen").on("prepare", "measure", "code", infrastructure=1).until("test", "evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence")
     shift.on("evidence", choice="rework", text="p-no")
     assert (shift.where, fixes(shift)) == (("codegen", "work"), [("evidence", "p-no")])
 
 
 def test_new_results_are_accepted_anew():
     """What somebody accepted were results: when the suites run again on the same tree, they are asked again."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("prepare", "measure", "code", infrastructure=1)
-        .until("test", "evidence")
-        .on("evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence").on("evidence")
     shift.until("accept", "decide").on("decide", choice="review").until("test", "work")
     assert (shift.context.tree, shift.context.evidence) == ("t1", "accepted")
     shift.on("run_suites", flaky=1)
@@ -347,13 +378,7 @@ def test_what_the_suites_counted_is_kept():
 
 def test_another_tree_voids_what_was_accepted():
     """The coder worked again: nobody has accepted anything about that."""
-    shift = (
-        Shift()
-        .until("codegen")
-        .on("prepare", "measure", "code", infrastructure=1)
-        .until("test", "evidence")
-        .on("evidence")
-    )
+    shift = Shift().until("codegen").on("code", infrastructure=1).until("test", "evidence").on("evidence")
     shift.tell("redo_codegen")
     shift.on("code")
     assert (shift.context.tree, shift.context.accepted_tree, shift.context.evidence) == ("t1", "", "plain")
@@ -536,7 +561,7 @@ def test_a_branch_that_has_moved_is_reviewed_and_tested_again():
     assert c.artifacts["code/diff.patch"] == "r-code/diff.patch"
     assert shift.item("review_code").input["texts"]["patch"] == "p-r-code/diff.patch"
     shift.until("test")
-    assert shift.open() == ["measure"]
+    assert shift.open() == ["measure_again"]
     shift.until("done")
     assert shift.context.delivered_tree == "t8"
 
@@ -548,8 +573,8 @@ def test_a_change_that_conflicts_is_made_again():
     c = shift.context
     assert (shift.where, c.base_commit, c.commit, c.tree) == (("codegen", "work"), "c9", "c9", "t9")
     assert fixes(shift) == [("base", "p-clash")]
-    assert shift.open() == ["measure"]
-    shift.on("measure")
+    assert shift.open() == ["measure_again"]
+    shift.on("measure_again")
     assert shift.item("code").input["commit"] == "c9"
 
 
@@ -696,17 +721,17 @@ def test_another_try_at_the_tests_runs_them_again():
 
 def test_words_are_heard_by_whoever_works_next():
     """In planning they begin another draft; later they are kept, and nothing is interrupted."""
-    shift = Shift()
+    shift = Shift().on("prepare", "measure")
     shift.tell("words_given", "p-first")
     assert shift.item("draft").input["texts"]["note_1"] == "p-first"
     assert "note_1" in shift.item("draft").input["said"]
     shift.on("draft")
     assert shift.context.notes == []
-    shift.until("codegen", "work")
+    shift.until("plan_review", "work")
     before = shift.open()
     shift.tell("words_given", "p-second")
     assert (shift.open(), shift.context.notes) == (before, ["p-second"])
-    shift.on("prepare", "measure")
+    shift.until("codegen", "work")
     assert shift.item("code").input["texts"]["note_1"] == "p-second"
     for n in range(30):
         shift.tell("words_given", f"p-{n}")
@@ -779,6 +804,7 @@ def test_a_task_begins_after_others():
     shift.on("look_at_others")
     c = shift.context
     assert (c.base_commit, c.base_tree, c.others, c.detail_ref) == ("c5", "t5", "none", "")
+    shift.on("prepare", "measure")
     assert shift.item("draft").input["base"] == "c5"
     assert shift.until("done").context.outcome == "accepted"
 
@@ -797,7 +823,7 @@ def test_nothing_but_a_reason_begins_without_them():
     assert shift.where == ("planning", "others")
     shift.on("look_at_others", error="workspace", missing=0)
     shift.on("others", choice="begin", reason="nothing in common")
-    assert (shift.where, shift.open(), shift.context.others) == (("planning", "work"), ["draft"], "none")
+    assert (shift.where, shift.open(), shift.context.others) == (("planning", "work"), ["prepare"], "none")
     assert shift.context.base_commit == "c0"
 
 
@@ -813,7 +839,6 @@ def test_no_task_comes_first_twice():
 def test_a_change_that_left_the_frozen_plan_is_not_built_upon():
     """The coder begins again where it began, told what was not taken; at the cap it waits, and nothing can be waived."""
     shift = Shift(bounds_ref="p-bounds", max_regressions=2).until("codegen", "work")
-    shift.on("prepare", "measure")
     begun = shift.item("code").input["commit"]
     for turn in (1, 2):
         shift.finish("code", coded(f"t-astray-{turn}"))

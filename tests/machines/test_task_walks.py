@@ -27,6 +27,7 @@ CHANGED = {  # how facts that are well may be otherwise, by the job
     "review_plan": ({"error": "provider_timeout"},),
     "review_code": ({"reply": None},),
     "prepare": ({"ready": False},),
+    "measure": ({"red": 1}, {"unstarted": 1}),
     "code": (
         {"reply": {"role": "coder", "status": "plan_unclear"}},
         {"error": "provider_timeout"},

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from test_retries import GOOD, PLAN
-from toys import Facts, begun, driven, played, settled, tape, until, world_of
+from toys import SOON, Facts, begun, driven, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
@@ -55,7 +55,7 @@ def test_while_it_is_driven(tmp_path, mode, role, state):
         await agent.reached.wait()
         assert world.journal.head(run).state == state
         posted = Bridge(world).abort(run, "ann", "no more")
-        head = await asyncio.wait_for(drive, 5)
+        head = await asyncio.wait_for(drive, SOON)
         return head, world.journal.verdict(posted)
 
     head, verdict = asyncio.run(play())
@@ -127,7 +127,7 @@ def test_a_machine_without_an_abort_row(tmp_path):
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: world.journal.head(run).epoch > 1)
         Bridge(world).abort(run, "ann", "no")
-        return await asyncio.wait_for(drive, 5)
+        return await asyncio.wait_for(drive, SOON)
 
     head = asyncio.run(play())
     assert (head.state, head.status, head.outcome) == ("out", "stopped", "canceled")
@@ -162,6 +162,6 @@ def test_an_effect_that_will_not_stop(tmp_path):
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: world.journal.head(run).epoch > 1)
         Bridge(world).abort(run, "ann")
-        return await asyncio.wait_for(drive, 5)
+        return await asyncio.wait_for(drive, SOON)
 
     assert asyncio.run(play()).outcome == "canceled"

@@ -98,10 +98,12 @@ def known_or_not(command, workdir):
     return reported(command, ["a"], ["old"])
 
 
-@pytest.mark.parametrize(("known", "outcome"), [(("old",), "approved"), ((), "max_iterations_reached")])
-def test_a_known_failure_is_acknowledged_by_name(tmp_path, known, outcome):
+@pytest.mark.parametrize(
+    ("known", "red_base", "outcome"), [(("old",), "stop", "approved"), ((), "fix", "max_iterations_reached")]
+)
+def test_a_known_failure_is_acknowledged_by_name(tmp_path, known, red_base, outcome):
     """What fails before any change passes only where a person has named it."""
-    config = fake_config(known_failures=known, rules=Rules(max_iterations=1))
+    config = fake_config(known_failures=known, rules=Rules(max_iterations=1, red_base=red_base))
     world, head, commands = run_of(tmp_path, known_or_not, config=config, max_iterations=1)
     assert head.outcome == outcome
     assert last(world, head.run, "baseline_recorded").data["failed"] == 1
@@ -140,7 +142,9 @@ def test_checks_that_pass_without_a_test_say_so(tmp_path, no_tests, verdict, sai
     assert (head.outcome, asked) == ("max_iterations_reached", {not no_tests})
     live = Bridge(world).live(head.run)
     (item,) = live.snapshot.context.must_fix
-    assert words(world, head.run, item["text"]) == f"unit: true\nverdict: {verdict}, exit code 0\n{said}"
+    assert words(world, head.run, item["text"]) == "\n".join(
+        (f"unit: {verdict.replace('_', ' ')} · exit code 0", "  true", f"  {said}", "  it printed nothing")
+    )
     (check,) = checks(live.snapshot, live.payloads.get)
     assert (check.verdict, check.exit_code, check.reason) == (verdict, 0, said)
     base = msgspec.json.decode(
@@ -180,8 +184,8 @@ def test_a_flaky_check_is_shown_and_not_averaged(tmp_path):
     assert [r.verdict for r in shown] == ["failed", "passed"]
 
 
-def test_a_base_tree_that_could_not_be_checked_is_a_question(tmp_path):
-    """Without a baseline everything may pass and still nothing is approved without a person."""
+def test_a_base_tree_that_could_not_be_set_up_for_its_checks_stops_the_run(tmp_path):
+    """Without a baseline nothing begins, and the reason is what the setup step printed."""
     config = fake_config(worktree=Worktree(setup=(SetupStep(("ready",)),)))
     tries = []
 
@@ -193,10 +197,10 @@ def test_a_base_tree_that_could_not_be_checked_is_a_question(tmp_path):
         return result(command, tests=3)
 
     world, head, _ = run_of(tmp_path, judge, config=config)
-    assert last(world, head.run, "baseline_recorded").data["error"] == "workspace"
-    assert (head.state, head.outcome) == ("test", "")
-    shown = Bridge(world).gate(head.run).shown
-    assert "it was not run on the base tree" in words(world, head.run, shown["questions"])
+    assert last(world, head.run, "check_cannot_start").data["error"] == "workspace"
+    assert (head.state, head.outcome) == ("finalize", "check_cannot_start")
+    detail = Bridge(world).live(head.run).snapshot.context.detail_ref
+    assert "setup 1: failed · exit code 1" in words(world, head.run, detail)
 
 
 CHANGES = {

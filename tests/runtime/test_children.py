@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from test_budgets import family
-from toys import Facts, begun, driven, kinds, played, settled, tape, until, world_of
+from toys import SOON, Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
@@ -55,9 +55,9 @@ def waiting(world):
 
     async def play():
         run = await begun(world, "captain", child="watch")
-        await asyncio.wait_for(driven(world, run, patience_ms=0), 5)
+        await asyncio.wait_for(driven(world, run, patience_ms=0), SOON)
         world.clock.forward(1_000)
-        return await asyncio.wait_for(driven(world, run, patience_ms=0), 5)
+        return await asyncio.wait_for(driven(world, run, patience_ms=0), SOON)
 
     head = asyncio.run(play())
     (child,) = world.journal.children(head.run)
@@ -77,11 +77,11 @@ def test_a_child_that_waits_parks_its_parent(tmp_path):
 
 def test_a_child_driven_by_somebody_else(tmp_path):
     """Its parent waits for the end, which comes through the inbox."""
-    going = asyncio.Event()
+    going, both = asyncio.Event(), asyncio.Event()
 
     async def slow(_call):
         going.set()
-        await asyncio.sleep(0.3)
+        await both.wait()
         return Facts(ok=True)
 
     world = world_of(tmp_path, slow)
@@ -97,7 +97,9 @@ def test_a_child_driven_by_somebody_else(tmp_path):
         theirs = asyncio.create_task(driven(world, child.run))
         await until(lambda: child.run in world.locks.held)
         mine = asyncio.create_task(driven(world, run))
-        await asyncio.wait_for(asyncio.gather(theirs, mine), 10)
+        await until(lambda: run in world.locks.held or mine.done())
+        both.set()
+        await asyncio.wait_for(asyncio.gather(theirs, mine), SOON)
         return run
 
     run = asyncio.run(play())
@@ -188,7 +190,7 @@ def test_stopping_a_parent_stops_its_children(tmp_path, machine):
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: working(world, run) == 3)
         posted = Bridge(world).abort(run, "ann", "enough")
-        await asyncio.wait_for(drive, 10)
+        await asyncio.wait_for(drive, SOON)
         return run, world.journal.verdict(posted)
 
     run, verdict = asyncio.run(play())
@@ -240,7 +242,7 @@ def test_stopping_while_another_drives_the_child(tmp_path):
         await until(lambda: child.run in world.locks.held)
         posted = Bridge(world).abort(run, "ann")
         await Bridge(world).settle(run, posted)
-        return run, await asyncio.wait_for(theirs, 5)
+        return run, await asyncio.wait_for(theirs, SOON)
 
     run, child = asyncio.run(play())
     assert (child.outcome, world.journal.head(run).state, isinstance(world.locks, FakeLocks)) == (

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from toys import ERRAND, Facts, begun, driven, kinds, played, tape, until, well, world_of
+from toys import ERRAND, SOON, Facts, begun, driven, kinds, played, tape, until, well, world_of
 
 from steersman.adapters.sqlite import SqliteJournal
 from steersman.errors import DefinitionError, StaleError, StoreBroken, StoreFull, UserError
@@ -112,11 +112,11 @@ def test_text_of_a_broken_effect_is_not_in_the_entry(tmp_path):
 
 def test_one_driver_at_a_time(tmp_path):
     """Whoever comes second is told who drives, and nothing of the run is touched."""
-    going = asyncio.Event()
+    going, refused = asyncio.Event(), asyncio.Event()
 
     async def slow(_call):
         going.set()
-        await asyncio.sleep(0.3)
+        await refused.wait()
         return Facts(ok=True)
 
     async def play(world):
@@ -125,6 +125,7 @@ def test_one_driver_at_a_time(tmp_path):
         await going.wait()
         with pytest.raises(Busy, match=f"run {run} is driven by driver; see `steersman watch {run}`"):
             await driven(world, run)
+        refused.set()
         return await first
 
     assert asyncio.run(play(world_of(tmp_path, slow))).state == "home"
@@ -244,7 +245,7 @@ def test_a_clean_stop_leaves_effects_begun(tmp_path):
         drive = asyncio.create_task(driver.drive(run))
         await going.wait()
         driver.stop()
-        stopped = await asyncio.wait_for(drive, 5)
+        stopped = await asyncio.wait_for(drive, SOON)
         before = kinds(world, run)
         return stopped, before, await driven(world, run)
 
@@ -261,7 +262,7 @@ def test_an_effect_that_cancels_itself_is_a_fact(tmp_path):
     world = world_of(tmp_path, brings(asyncio.CancelledError()))
 
     async def play():
-        return await asyncio.wait_for(driven(world, await begun(world)), 5)
+        return await asyncio.wait_for(driven(world, await begun(world)), SOON)
 
     assert asyncio.run(play()).state == "lost"
 

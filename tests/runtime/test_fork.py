@@ -14,7 +14,7 @@ def test_a_fork_has_the_budget_of_its_configuration(tmp_path):
     """It gets the same limits, reserves what its agents may cost, and gives back what they did not."""
     world = world_of(tmp_path)
     head = played(world, "roundtable", fake_config(budget=Budget(turns=3)))
-    new = asyncio.run(fork(world, head.run, 3, "ann"))
+    new = asyncio.run(fork(world, head.run, 6, "ann"))
     assert budget(world, new)["turns"] == (0, 1, 3)
     after = asyncio.run(driven(world, new))
     assert (after.outcome, budget(world, new)["turns"]) == ("await_operator_confirm", (2, 0, 3))

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from toys import Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
+from toys import SOON, Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.errors import ContractError, UserError
 from steersman.runtime.bridge import Bridge
@@ -16,13 +16,15 @@ async def waits(_call):
     await asyncio.sleep(60)
 
 
-def stopped(world, run, seconds=0.05):
-    """Drives a run for a moment and lets it go."""
+def stopped(world, run):
+    """Drives a run until nothing is in its inbox, and lets it go."""
 
     async def play():
-        driver = Driver(world)
-        asyncio.get_running_loop().call_later(seconds, driver.stop)
-        return await driver.drive(run)
+        driver, before = Driver(world), world.journal.head(run).epoch
+        drive = asyncio.create_task(driver.drive(run))
+        await until(lambda: world.journal.head(run).epoch > before and not world.journal.pending(run))
+        driver.stop()
+        return await drive
 
     return asyncio.run(play())
 
@@ -97,7 +99,7 @@ def test_refusals_beyond_a_thousand_are_counted(tmp_path):
     run = asyncio.run(begun(world))
     bridge = Bridge(world)
     posted = [bridge.send(run, "nonsense", {}, "ann") for _ in range(REFUSALS + 25)]
-    stopped(world, run, 1.0)
+    stopped(world, run)
     verdicts = [world.journal.verdict(p) for p in posted]
     assert all(v["result"] == "refused" for v in verdicts)
     assert kinds(world, run).count("refused") == REFUSALS
@@ -219,7 +221,7 @@ def test_no_answer_is_never_an_approval(tmp_path, default):
     world.clock.forward(10**9)
 
     async def play():
-        return await asyncio.wait_for(driven(world, run), 5)
+        return await asyncio.wait_for(driven(world, run), SOON)
 
     head = asyncio.run(play())
     assert (head.state, head.status) == ("asking", "waiting for you")
@@ -301,7 +303,7 @@ def test_a_short_wait_is_sat_out(tmp_path):
         await until(lambda: world.journal.head(run).epoch > 1)
         assert not drive.done()
         world.clock.forward(500)
-        return await asyncio.wait_for(drive, 5)
+        return await asyncio.wait_for(drive, SOON)
 
     assert asyncio.run(play()).state == "asking"
 

@@ -3,31 +3,23 @@
 import asyncio
 
 import pytest
-from toys import Facts, begun, driven, kinds, played, settled, tape, until, world_of
+from toys import SOON, Facts, begun, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Driver
 from steersman.runtime.live import load
 
 
-def staggered(cancelled=None, pause=0.03):
-    """Effects that come back one after the other, in the order of their numbers."""
-
-    async def performer(call):
-        try:
-            await asyncio.sleep(pause * (1 + call.given("n")))
-        except asyncio.CancelledError:
-            if cancelled is not None:
-                cancelled.append(call.given("n"))
-            raise
-        return Facts(ok=True, weight=call.given("n"))
-
-    return performer
-
-
 def test_those_that_outlive_their_state_come_late(tmp_path):
     """Each is journaled when it comes, none is folded, and the run waits for them before it parks."""
-    world = world_of(tmp_path, staggered())
+
+    async def performer(call):
+        # One after the other, each when the one before it is on tape: the first one leaves the state.
+        on_tape = {"transition", "effect_finished"}
+        await until(lambda: sum(kind in on_tape for kind in kinds(world, call.run)) == call.given("n"))
+        return Facts(ok=True, weight=call.given("n"))
+
+    world = world_of(tmp_path, performer)
     head = played(world, "loyal", errands=4)
     late = [e for e in tape(world, head.run) if e.kind == "effect_finished"]
     assert (head.state, head.status) == ("resting_", "waiting for you")
@@ -39,7 +31,16 @@ def test_those_that_outlive_their_state_come_late(tmp_path):
 def test_those_that_do_not_are_stopped(tmp_path):
     """Leaving the state cancels them; nothing of theirs is journaled."""
     cancelled = []
-    world = world_of(tmp_path, staggered(cancelled))
+
+    async def performer(call):
+        try:
+            await asyncio.sleep(60 if call.given("n") else 0)
+        except asyncio.CancelledError:
+            cancelled.append(call.given("n"))
+            raise
+        return Facts(ok=True, weight=0)
+
+    world = world_of(tmp_path, performer)
     head = played(world, "fickle", errands=4)
     assert (head.state, sorted(cancelled)) == ("resting_", [1, 2, 3])
     assert "effect_finished" not in kinds(world, head.run)
@@ -81,7 +82,7 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
         drive = asyncio.create_task(driven(world, run))
         await until(lambda: slow)
         Bridge(world).send(run, "again", {}, "ann")
-        return await asyncio.wait_for(drive, 10)
+        return await asyncio.wait_for(drive, SOON)
 
     head = asyncio.run(play())
     late = [e.data["weight"] for e in tape(world, head.run) if e.late]
@@ -90,7 +91,14 @@ def test_the_late_are_never_taken_for_the_new(tmp_path):
 
 def test_an_outliving_effect_survives_its_driver(tmp_path):
     """A run that parks has none; one that is stopped begins them again, late as they are."""
-    world = world_of(tmp_path, staggered(pause=0.2))
+    once_more = asyncio.Event()
+
+    async def performer(call):
+        if call.given("n") == 1:
+            await once_more.wait()
+        return Facts(ok=True, weight=call.given("n"))
+
+    world = world_of(tmp_path, performer)
 
     async def play():
         run = await begun(world, "loyal", errands=2)
@@ -100,6 +108,7 @@ def test_an_outliving_effect_survives_its_driver(tmp_path):
         driver.stop()
         await drive
         between = [i.job for i in load(world, run).snapshot.items.values()]
+        once_more.set()
         return run, between, await driven(world, run)
 
     run, between, head = asyncio.run(play())
@@ -125,7 +134,7 @@ def test_late_after_the_end(tmp_path):
         Bridge(world).answer(Bridge(world).gate(run), "approve", "ann")
         await until(lambda: world.journal.head(run).state == "over")
         gate_open.set()
-        return await asyncio.wait_for(drive, 5)
+        return await asyncio.wait_for(drive, SOON)
 
     head = asyncio.run(play())
     assert (head.status, head.outcome, kinds(world, head.run)[-2:]) == (

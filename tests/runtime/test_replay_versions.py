@@ -30,8 +30,8 @@ def test_only_the_changed_part_is_of_another_version(tmp_path):
 
     run = asyncio.run(proposed())
     whole = replay(world.journal, MACHINE, run)
-    assert (whole.same, whole.different, whole.other_version) == (6, 0, 0)
+    assert (whole.same, whole.different, whole.other_version) == (8, 0, 0)
     again = replay(world.journal, changed("discuss_review"), run)
-    assert (again.same, again.different, again.other_version) == (5, 0, 1)
+    assert (again.same, again.different, again.other_version) == (7, 0, 1)
     (other,) = again.decisions
-    assert (other.seq, other.verdict, other.detail) == (4, "other version", MACHINE.digest)
+    assert (other.seq, other.verdict, other.detail) == (7, "other version", MACHINE.digest)

@@ -67,12 +67,13 @@ def test_a_tree_that_serves_is_not_set_up_again(tmp_path):
     assert [argv for _, argv in commands.ran].count(SETUP) == 3
 
 
-def test_a_proposal_needs_no_setup(tmp_path):
-    """Who only reads gets the files as they are."""
+def test_a_proposal_is_set_up_and_checked_first(tmp_path):
+    """The base tree is known before anybody is asked for a proposal; a confirmed one is not set up again."""
     commands = ScriptedCommands(judge(set()))
     world = world_of(tmp_path, commands=commands)
     head = played(world, "roundtable", config())
-    assert (head.outcome, commands.ran) == ("await_operator_confirm", [])
+    assert head.outcome == "await_operator_confirm"
+    assert [argv for _, argv in commands.ran] == [SETUP, SETUP, ("true",)]
 
 
 def test_a_setup_that_fails_is_an_outcome(tmp_path):

@@ -319,8 +319,12 @@ def test_a_reply_that_never_fits_and_checks_that_never_pass_are_told(tmp_path):
     assert task.where == ("codegen", "broken")
     assert standstill(task).startswith("An agent broke down: coder (fake): no reply that fits its contract: ")
 
+    tries = []
+
     def judge(command, _):
-        return result(command, exit_code=127, output="running\nthere is no such program\n")
+        tries.append(command)
+        lost = result(command, exit_code=127, output="running\nthere is no such program\n")
+        return result(command) if len(tries) == 1 else lost  # the base tree is green
 
     task = Task(tmp_path / "b", judge=judge)
     assert task.where == ("test", "stuck")

@@ -65,7 +65,7 @@ def always(answer):
 def _post(url, path, body, key=KEY):
     headers = {"authorization": f"Bearer {key}", "x-goog-api-key": key, "content-type": "application/json"}
     request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)  # noqa: S310  loopback
-    with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310  the same
+    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310  the same
         return response.read().decode()
 
 

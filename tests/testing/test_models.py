@@ -36,7 +36,7 @@ ASKED = {
 
 def post(server, body, headers=None, path="/v1/messages?beta=true"):
     """Status, headers and body of one request."""
-    way = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    way = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     try:
         way.request("POST", path, json.dumps(body), headers or {"x-api-key": KEY})
         answer = way.getresponse()
@@ -138,7 +138,7 @@ def test_a_dropped_stream_ends_before_its_end():
 def test_a_hanging_answer_ends_with_the_server():
     """A stream that hangs has begun, and closing the server does not wait for whoever holds it."""
     with ModelServer(lambda _: HangMidway("so far")) as server:
-        way = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+        way = socket.create_connection(("127.0.0.1", server.port), timeout=30)
         body = json.dumps(ASKED).encode()
         head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\ncontent-length: {len(body)}\r\n\r\n"
         way.sendall(head.encode() + body)

@@ -33,6 +33,7 @@ def shown(tape, **more):
 
 
 BEGUN_TWICE = Item("i", "setup", "effect", "k", {}, 1, starts=2)
+MEASURED = Item("i", "measure", "effect", "k", {}, 1, parts={"0:unit": {}})
 
 
 def entry(kind: str, **more) -> Entry:
@@ -175,6 +176,9 @@ def test_findings_and_checks():
         (entry("part_finished", data={"verdict": "failed"}), "check: failed"),
         (entry("part_finished", data={"verdict": "passed", "tests": 3}), "check: passed"),
         (entry("part_finished", data={"verdict": "passed"}), "check: passed, no tests counted"),
+        (entry("part_finished", data={"verdict": "failed"}, held=(MEASURED,)), "check unit on the base tree: failed"),
+        (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={"tests": 3, "stale": 1}), "a  baseline_recorded: 3 tests; 1 names in known_failures did not fail"),
+        (entry("transition", source="a", to="a", stay=True, event="baseline_recorded", data={}), "a  baseline_recorded: no test was counted before any change: the change has to bring the first ones"),
         (entry("part_finished", data=None), None),
         (entry("effect_started", retry=Retry(1, "provider_timeout")), "again: provider_timeout (attempt 2)"),
         (entry("effect_started", retry=Retry(1, "interrupted"), held=(BEGUN_TWICE,)), "setup was interrupted and is begun again (start 2): it may have run twice"),

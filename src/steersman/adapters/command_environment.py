@@ -93,7 +93,7 @@ def command_environment(
     if not setup and not online:
         env |= {"CARGO_NET_OFFLINE": "true", "UV_OFFLINE": "1", "npm_config_offline": "true"}
     # Byte code in the tree would be part of the next recorded change.
-    return {**env, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true", **settings}
+    return {**env, "PYTHONDONTWRITEBYTECODE": "1", **settings}
 
 
 def clean_path(environ: Mapping[str, str]) -> str:
@@ -111,3 +111,9 @@ def toolchain_homes() -> dict[str, str]:
     top = os.path.expanduser("~")
     places = {name: os.path.join(top, folder) for name, folder in _BELOW_HOME.items()}
     return {name: path for name, path in places.items() if name not in os.environ and os.path.isdir(path)}
+
+
+def toolchain_folders(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The directories that toolchain variables name: programs in the sandbox have to see them."""
+    named = (env[name] for name in TOOLCHAINS if os.path.isabs(env.get(name, "")))
+    return tuple(dict.fromkeys(path for path in named if os.path.isdir(path)))

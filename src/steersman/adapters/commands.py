@@ -90,14 +90,16 @@ class LocalCommands:
         with asked(argv if counts else ()) as report:
             done = await self._trees.execute(command, workdir, effect, seconds, report, setup=setup)
             shown = shown_path(workdir, isolated=self._sandbox.isolated)
-            found, output = report.heard(done.output.decode("utf-8", "backslashreplace"), shown)
+            found, output = report.heard(_decode(done.output), shown)
+        errors = _decode(done.errors)
+        printed = f"{output}\n{errors}"
         if counts and command.summary and found is None and done.exit_code is not None and not done.changed:
-            counted = await asyncio.to_thread(count_summary, command.summary, output)
+            counted = await asyncio.to_thread(count_summary, command.summary, printed)
             verdict, tests, reason = judge_summary(done.exit_code, counted)
             reason = _died(done.exit_code) or reason
         else:
             verdict, tests, reason = _verdict(
-                argv if counts else (), done, found, printed_tests(output) if counts else None
+                argv if counts else (), done, found, printed_tests(printed) if counts else None
             )
         if command.exit_code_is_enough and not setup:
             reason = reason or EXIT_CODE_ONLY
@@ -114,6 +116,7 @@ class LocalCommands:
             asked=report.env,
             reason=reason,
             output=output,
+            errors=errors,
             micros=done.micros,
             cwd=command.cwd,
             exit_code_only=command.exit_code_is_enough,
@@ -169,6 +172,10 @@ class LocalCommands:
             if results[-1].exit_code != 0:
                 break
         return tuple(results)
+
+
+def _decode(printed: bytes) -> str:
+    return printed.decode("utf-8", "backslashreplace")
 
 
 def _verdict(

@@ -21,6 +21,8 @@ class Git:
     """git for the repository around a place; `folder` takes the directories of ours."""
 
     def __init__(self, place: Path, folder: Path) -> None:
+        if not folder.is_absolute():  # it would be made wherever the caller happens to stand
+            raise ValueError(f"the folder for git directories has to be an absolute path, not {folder}")
         self.place = place
         self.folder = folder
         self._hull: Hull | None = None

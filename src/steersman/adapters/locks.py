@@ -8,8 +8,9 @@ from pathlib import Path
 
 from steersman.errors import StoreFull
 
-GLANCE = 0.002  # seconds, and so often: whoever asks for the owner holds the lock for an instant
-GLANCES = 10
+GLANCE = 0.002  # seconds: whoever asks for the owner shares the lock for an instant
+LOOKED_AT = 10.0  # seconds; on a busy machine an instant may be long
+ENDING = 0.02  # seconds for what a killed owner was just starting, which has its lock until it is executed
 
 
 class FileLock:
@@ -21,6 +22,9 @@ class FileLock:
     def release(self) -> None:
         if self._fd >= 0:
             os.ftruncate(self._fd, 0)
+            fcntl.flock(
+                self._fd, fcntl.LOCK_UN
+            )  # closing is not enough while a child is between fork and exec
             os.close(self._fd)
             self._fd = -1
 
@@ -68,14 +72,23 @@ class FileLocks:
 
 
 def _locked(fd: int) -> bool:
-    for _ in range(GLANCES):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            time.sleep(GLANCE)
-        else:
-            return True
-    return False
+    """Takes the lock unless another owns it; one that is only shared is being looked at, and is waited for."""
+    began = time.monotonic()
+    while not _try_flock(fd, fcntl.LOCK_EX):
+        shared = _try_flock(fd, fcntl.LOCK_SH)
+        if time.monotonic() - began > (LOOKED_AT if shared else ENDING):
+            return False
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        time.sleep(GLANCE)
+    return True
+
+
+def _try_flock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _still(fd: int, path: Path) -> bool:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from steersman.adapters.command_environment import command_environment
+from steersman.adapters.command_environment import command_environment, toolchain_folders
 from steersman.adapters.file_states import (
     States,
     list_changed_files,
@@ -75,7 +75,7 @@ class TreeCommands:
         ):  # in a sandbox git finds a configuration of ours
             env |= quiet()
         folder, own = os.path.join(workdir, command.cwd), join_environment(env, report.env)
-        return await execute(command.argv, folder, own, seconds, effect, cap=report.cap)
+        return await execute(command.argv, folder, own, seconds, effect, cap=report.cap, errors_apart=True)
 
     async def _run_in_sandbox(
         self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
@@ -83,19 +83,22 @@ class TreeCommands:
         network = None if purpose == "setup" or self._network else ()
         try:
             with await asyncio.to_thread(OpenedView, workdir, purpose, self._writable) as view:
-                box = Box(
-                    reads=(report.folder,) if report.folder else (),
-                    network=network,
-                    binds=view.binds,
-                    tree=workdir,
-                )
                 env = command_environment(
                     resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
                 )
+                reads = ((report.folder,) if report.folder else ()) + toolchain_folders(env)
+                box = Box(reads=reads, network=network, binds=view.binds, tree=workdir)
                 cwd, env = os.path.join(view.shown_at, command.cwd), join_environment(env, report.env)
                 async with self._sandbox.wrap(command.argv, box, env, cwd) as boxed:
                     done = await execute(
-                        boxed.argv, workdir, boxed.env, seconds, effect, cap=report.cap, doors=boxed.doors
+                        boxed.argv,
+                        workdir,
+                        boxed.env,
+                        seconds,
+                        effect,
+                        cap=report.cap,
+                        errors_apart=True,
+                        doors=boxed.doors,
                     )
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:
@@ -144,6 +147,8 @@ def join_environment(own: Mapping[str, str], report: Mapping[str, str]) -> dict[
 
 def folder_problem(workdir: str, cwd: str) -> str | None:
     """Why a command cannot run in this folder of the tree, or None."""
+    if not os.path.isdir(workdir):
+        return f"the working directory {workdir} is gone"
     if not cwd:
         return None
     if (trouble := leads_out(workdir, cwd)) is not None:

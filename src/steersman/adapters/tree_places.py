@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 WORKTREES, SETUPS, CACHE = "worktrees", "setups", "cache"
 TOP = "/steersman"
-HOME = "/home/steersman"  # of every command in the sandbox
+HOME = "/steersman-home"  # of every command in the sandbox
 
 
 class TreePlace(NamedTuple):

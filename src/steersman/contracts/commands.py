@@ -48,7 +48,15 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     report: Report | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died
-    output: str = ""  # outside text: stored as a payload, never in an entry
+    output: str = (
+        ""  # standard output (older records: both streams); outside text: a payload, never in an entry
+    )
     micros: int = 0
-    cwd: str = ""
+    errors: str = ""  # standard error
+    cwd: str = ""  # relative to the top of the tree; "" is the top
     exit_code_only: bool = False  # the exit code alone decided, by the project's choice
+
+
+def full_output(result: CommandResult) -> str:
+    """Everything that a command printed: standard output, then standard error."""
+    return "\n".join(filter(None, (result.output.removesuffix("\n"), result.errors)))

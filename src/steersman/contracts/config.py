@@ -99,6 +99,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3  # reviews that may leave the same finding open
     changed_tests: Literal["gate", "show"] = "gate"  # tests that were there before and are changed
+    red_base: Literal["stop", "fix"] = (
+        "stop"  # checks that fail before any change: stop, or the run has to fix them
+    )
     check_seconds: Annotated[int, Meta(ge=1, le=86_400)] = 600
 
 

@@ -67,10 +67,12 @@ class BaselineFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     tree: str = ""
     checks: int = 0
     failed: int = 0  # checks that did not pass
+    unstarted: int = 0  # of these: checks that could not be started
+    red: int = 0  # of the others: checks with failures that nobody has acknowledged, or without an end
     tests: int = 0
     stale: int = 0  # acknowledged names that did not fail
     results_ref: str = ""
-    first_ref: str = ""  # what failed first, or why nothing could be run
+    first_ref: str = ""  # what failed, or why nothing could be run
     error: str = ""
 
 

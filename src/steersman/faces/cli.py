@@ -34,6 +34,7 @@ COMMANDS = {
     "show": ("show:show", "Everything about one run."),
     "watch": ("watch:watch", "Follow a run that another process drives."),
     "why": ("why:why", "What a run waits for and what would move it."),
+    "acknowledge": ("acknowledge:acknowledge", "Write failing tests of a base into known_failures."),
     "gates": ("gates:gates", "What waits for a person's answer."),
     "approve": ("answers:approve", "Answer a gate: yes."),
     "rework": ("answers:rework", "Answer a gate: again, and this is what to change."),

@@ -1,5 +1,6 @@
 """What is said when a run parks, stops or has its outcome: the outcome, what is asked, and what to type next."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,14 +10,17 @@ from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.ports.journal import Gate
 from steersman.runtime.projections import Picture, picture
 from steersman.views.acceptance import acceptance
+from steersman.views.base_stop import base_stop_remedies
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
-from steersman.views.screen import check, finding
+from steersman.views.screen import check, finding, stop_lines
+from steersman.views.status import Check
 from steersman.views.ways import command
 from steersman.views.why import FOLLOWUP, redelivery, undelivered, unreverted
 
 LISTED = 10
+DETAIL = 24  # lines of why it stopped
 SHOWN = 100  # lines of a change; all of them are shown to whoever accepts it
 
 
@@ -58,6 +62,11 @@ def _tell_gate(deck: Deck, seen: Picture, gate: Gate) -> None:
         gate = replace(gate, shown={n: ref for n, ref in gate.shown.items() if n == "detail"})
     more = [command(word, seen.status.run, deck.me) for word in seen.status.besides if gate.job == "again"]
     why = seen.status.cause if gate.job == "again" else ""
+    if gate.job in ("again", "evidence"):
+        told = [line for c in seen.status.checks for line in c.failure]
+    if gate.job == "again" and seen.status.base_problem:
+        told = stop_lines(seen.status, "" if deck.prompting else deck.me)
+        gate = replace(gate, shown={})
     lines = asked(gate, seen.text, deck.me, not_isolated=seen.status.not_isolated, cause=why, more=more)
     for line in (*told, *(lines[: lines.index("answer with:")] if deck.prompting else lines)):
         deck.say(line)
@@ -72,8 +81,11 @@ def _outcome(deck: Deck, seen: Picture) -> None:
     if not seen.live.machine.tree:
         _tell_plan(deck, seen)
         return
-    for c in s.checks[:LISTED]:
-        deck.say(f"  check {check(c)}")
+    if s.base_problem:
+        _tell_base_stop(deck, seen)
+        return
+    for line in check_lines(s.checks[:LISTED]):
+        deck.say(f"  {line}")
     for f in [f for f in s.findings if f.state == "open"][:LISTED]:
         deck.say(f"  open {finding(f)}")
     if s.delivered:
@@ -88,12 +100,23 @@ def _outcome(deck: Deck, seen: Picture) -> None:
         deck.say("  the delivery failed:", fg="red")
     elif good:
         deck.say("  not delivered: see why it stopped")
-    for line in s.detail.splitlines()[:LISTED]:
+    for line in s.detail.splitlines()[:DETAIL]:
         deck.say(f"  {line}")
     for run in _followers(deck, seen):
         deck.say(f"  task {run} waits for this one")
     deck.say("next:")
     for line in _next(deck, seen):
+        deck.say(f"  {line}")
+
+
+def check_lines(checks: Sequence[Check]) -> list[str]:
+    """One line for each check, and below the first that did not pass why."""
+    bad = next((c for c in checks if c.failure), None)
+    return [line for c in checks for line in (c.failure if c is bad else [f"check {check(c)}"])]
+
+
+def _tell_base_stop(deck: Deck, seen: Picture) -> None:
+    for line in stop_lines(seen.status, "" if deck.prompting else deck.me):
         deck.say(f"  {line}")
 
 
@@ -154,6 +177,8 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
             again = [redelivery(s.run, deck.me)] if undelivered(seen.snapshot) else []
             then = [f"{deck.me} tasks next {run}" for run in _followers(deck, seen)]
             return [*again, *then, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
+        case "stopped" if s.base_problem:
+            return [r.command for r in base_stop_remedies(s.base_problem, s.run, s.machine, s.title, deck.me)]
         case "stopped":
             again = f'{deck.me} followup {s.run} "what to do differently"'
             return [f"{deck.me} show {s.run}", *([again] if FOLLOWUP in seen.live.machine.events else [])]

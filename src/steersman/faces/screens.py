@@ -8,11 +8,28 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+import msgspec
+
+from steersman.contracts.commands import CommandResult
 from steersman.faces.deck import Deck, is_terminal
 from steersman.kernel.tape import Entry, Sealed
 from steersman.runtime.live import Live
+from steersman.views.failed_check import failed_check_lines
 from steersman.views.screen import step
 from steersman.views.status import Status
+
+LIVE_TAIL = 4  # lines of each stream of a check that failed in a round
+
+
+def failed_part_lines(entry: Entry, live: Live) -> list[str]:
+    """Why a check of a round did not pass; a failing base tree is shown whole where the run ends."""
+    data = entry.data if isinstance(entry.data, dict) else {}
+    if entry.kind != "part_finished" or data.get("verdict", "passed") == "passed" or "ref" not in data:
+        return []
+    if any(item.job.startswith("measure") for item in entry.held):
+        return []
+    result = msgspec.json.decode(live.payloads.get(data["ref"]), type=CommandResult)
+    return failed_check_lines(result, LIVE_TAIL)[1:]
 
 
 class Screen(Protocol):
@@ -49,9 +66,11 @@ class Lines:
     def follow(self, run: str) -> None:
         self._deck.say(f"run {run}")
 
-    def watch(self, live: Live, entries: Sequence[Sealed]) -> None:  # noqa: ARG002  the driver's own call
+    def watch(self, live: Live, entries: Sequence[Sealed]) -> None:
         for sealed in entries:
             self._line(sealed.entry)
+            for line in failed_part_lines(sealed.entry, live):
+                self._deck.say(f"          {line}")
 
     def show(self, status: Status, entries: Sequence[Entry]) -> None:  # noqa: ARG002  a pane needs it
         for entry in entries:

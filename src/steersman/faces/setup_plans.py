@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult
+from steersman.contracts.commands import CommandResult, full_output
 from steersman.contracts.config import Check, Config, Rules, SetupStep, Worktree
 from steersman.judges.ecosystems import Plan, ProjectFiles, Proposal, files_to_read, propose_all
 from steersman.judges.text import clip, one_line
@@ -211,7 +211,7 @@ def _score(proof: "Proof") -> tuple[int, int, int]:
 def _what_failed(proof: "Proof") -> str:
     failed = proof.failed_setup
     if failed is not None:
-        lines = failed.output.strip().splitlines() or [""]
+        lines = full_output(failed).strip().splitlines() or [""]
         why = clip(one_line(failed.reason or lines[-1]), 200)
         return f"`{shlex.join(failed.argv)}` failed" + (f" ({why})" if why else "")
     bad = next(r for r in proof.results if not counts_tests(r))

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from steersman.runtime.start import Order
 
 LINGER = 1.0  # seconds after Ctrl-C in which a second one still aborts
+STARTING = 30.0  # seconds for a driver in the background to claim its run, on a busy machine
 Go = Callable[[Driver], Awaitable[Any]]
 
 
@@ -234,12 +236,15 @@ def exit_code(head: Head) -> int:
 
 
 def background(deck: Deck, run: str) -> str:
-    """Starts a driver for the run in a session of its own; gives the file it writes to."""
+    """Starts a driver for the run in a session of its own; gives the file it writes to.
+
+    Returns when the driver has claimed the run or has ended: until then `watch` and `why` would say that nobody drives it.
+    """
     folder = deck.helm.state_dir(deck.project) / "logs"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / f"{run}.log"
     with log.open("ab") as out:
-        subprocess.Popen(
+        driver = subprocess.Popen(
             deck.helm.driver_argv(deck.project, run),
             cwd=deck.project,
             stdin=subprocess.DEVNULL,
@@ -247,4 +252,9 @@ def background(deck: Deck, run: str) -> str:
             stderr=out,
             start_new_session=True,
         )
+    patience = time.monotonic() + STARTING
+    while (
+        deck.bridge.world.locks.owner(run) is None and driver.poll() is None and time.monotonic() < patience
+    ):
+        time.sleep(0.02)
     return str(log)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult, Report
+from steersman.contracts.commands import CommandResult, Report, full_output
 from steersman.judges.holders import silent
 from steersman.judges.summaries import failures_told
 
@@ -161,11 +161,11 @@ def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, 
     before: Counter[str] = Counter()
     for r in base or ():
         before |= _other_words(r)
-    spoke = any(Counter(failures_told(r.output)) - before for r in runs if sound(r) == "passed")
+    spoke = any(Counter(failures_told(full_output(r))) - before for r in runs if sound(r) == "passed")
     return "its exit code is 0, its words speak of failures" if spoke else ""
 
 
 def _other_words(result: CommandResult) -> Counter[str]:
     """Closing lines of failure that are not the check's own: of a check that failed the last one is."""
-    told = failures_told(result.output)
+    told = failures_told(full_output(result))
     return Counter(told if sound(result) == "passed" else told[:-1])

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult
+from steersman.contracts.commands import CommandResult, full_output
 from steersman.judges.baseline import Judged, judge_check, sound
 from steersman.judges.reports import NOT_TOLD
 from steersman.judges.text import clip, printable
@@ -85,7 +85,7 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         missing=sum(j.missing for j in judged),
         doubts=sum(bool(j.doubt) + bool(j.silent) for j in judged),
         failed_commands=_once(check_key(r) for r in bad),
-        failure_keys=_once(failure_key(r, output_digest(r.output)) for r in bad),
+        failure_keys=_once(failure_key(r, output_digest(full_output(r))) for r in bad),
         first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
         questions=tuple(q for j in judged for q in _questions(j)),
     )

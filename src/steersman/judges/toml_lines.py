@@ -13,7 +13,7 @@ Key = tuple[str, ...]
 Lines = dict[Key, int]
 
 # One alternative per kind of token; strings come first so that nothing inside them is looked at.
-_TOKEN = later(
+TOKEN = later(
     r"""
     (?P<text>\"{3}(?:[^"\\]++|\\.|\"{1,2}(?!\"))*+\"{3,5} | '{3}(?:[^']++|'{1,2}(?!'))*+'{3,5}
            | "(?:[^"\\\n]++|\\.)*+" | '[^'\n]*+')
@@ -50,7 +50,7 @@ def _statements(text: str) -> Iterator[tuple[int, bool, Key]]:
     """Every table header and every left-hand side, with its line."""
     number, depth, skipping = 1, 0, False
     names: list[str] = []
-    for token in _TOKEN.finditer(text):
+    for token in TOKEN.finditer(text):
         kind, word = str(token.lastgroup), token[0]
         if kind == "mark" and word in "[{":
             depth += 1

@@ -85,7 +85,9 @@ def _call(world: World, config: Config, run: str, commit: str, heard: Listener) 
 
 def _hidden(call: Call, result: CommandResult) -> CommandResult:
     known = call.world.secrets(call.config.redact.env)
-    return msgspec.structs.replace(result, output=redact(result.output, known))
+    return msgspec.structs.replace(
+        result, output=redact(result.output, known), errors=redact(result.errors, known)
+    )
 
 
 class _Ticking:

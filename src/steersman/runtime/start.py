@@ -103,6 +103,7 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
         "max_iterations": config.rules.max_iterations,
         "repeated": config.rules.repeated_failure,
         "same_finding": config.rules.same_finding,
+        "red_base": config.rules.red_base,
         **order.options,
         **{f"{name}_ref": _kept(payloads, name, text) for name, text in order.texts.items()},
         "task_ref": payloads.put(order.task),

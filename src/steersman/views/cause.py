@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult
+from steersman.contracts.commands import CommandResult, full_output
 from steersman.judges.text import clip, one_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
@@ -22,6 +22,8 @@ _SHORT = {
     "agent_failed": "An agent broke down",
     "crew_failed": "The crew ended without approval",
     "test_failures": "The tests did not pass",
+    "check_cannot_start": "A check cannot start on the base tree",
+    "base_not_green": "Checks fail on the base tree",
 }
 
 
@@ -54,6 +56,8 @@ def _why(last: Entry, since: Sequence[Entry], roles: dict[str, str], s: Snapshot
             return f"run {data.get('run', '')} ended: {data.get('outcome', '') or 'without an outcome'}"
         case "test_failures":
             return _checks(text(c.get("results_ref", "")), text(c.get("told_ref", "")))
+        case "check_cannot_start" | "base_not_green":
+            return _checks(text(c.get("baseline_ref", "")), text(c.get("detail_ref", "")))
         case _:
             return _lines(text(c.get("detail_ref", "")) or text(c.get("told_ref", "")))
 
@@ -80,7 +84,8 @@ def _checks(results: str, told: str) -> str:
 
 def _check(r: CommandResult) -> str:
     code = f" (exit {r.exit_code})" if r.exit_code is not None else ""
-    last = next((line.strip() for line in reversed(r.output.splitlines()) if line.strip()), "")
+    lines = full_output(r).splitlines()
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     more = r.reason or last
     return f"{r.name}: {r.verdict}{code}" + (f": {clip(more, 160)}" if more else "")
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from steersman.contracts.commands import CommandResult
 from steersman.judges.text import clip, one_line
 
-TAIL = 8  # lines of one stream on a screen
+TAIL = 6  # lines of one stream on a screen
 LONGEST = 200  # characters of one line
 GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
 BAR = "│ "
@@ -28,8 +28,9 @@ def failed_check_lines(result: CommandResult, tail: int = TAIL) -> list[str]:
         clip(f"  {one_line(shlex.join(result.argv))}{where}", LONGEST),
         *([f"  {clip(one_line(result.reason), 2 * LONGEST)}"] if result.reason else []),
         *(f"  {line}" for line in _failed_tests(result)),
-        *_stream("output", result.output, tail),
-        *([] if result.output.strip() or _never_ran(result) else ["  it printed nothing"]),
+        *_stream("standard output", result.output, tail),
+        *_stream("standard error", result.errors, tail),
+        *([] if result.output.strip() or result.errors.strip() or _never_ran(result) else ["  it printed nothing"]),
     ]  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def _more(rest: int) -> list[str]:
 
 
 def _stream(name: str, text: str, tail: int) -> Iterable[str]:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     if not lines:
         return
     cut = f", last {tail} of {len(lines)} lines" if len(lines) > tail else ""

@@ -9,6 +9,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges.text import clip
+from steersman.views.failed_check import failed_check_lines
 from steersman.views.quotation import block, cell
 from steersman.views.status import Text
 
@@ -30,7 +31,20 @@ def base_tree(c: dict[str, Any], text: Text) -> list[str]:
         f"The project's checks before any change, on tree `{c.get('base_tree', '')}`.",
         "",
     ]
-    return [*head, "| check | verdict | exit | tests | failed |", "|---|---|---|---|---|", *rows, ""]
+    failures = [
+        line
+        for r in results
+        if r.verdict != "passed"
+        for line in (*block("\n".join(failed_check_lines(r))), "")
+    ]
+    return [
+        *head,
+        "| check | verdict | exit | tests | failed |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+        *failures,
+    ]
 
 
 def questions(c: dict[str, Any], text: Text) -> list[str]:

@@ -10,6 +10,7 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.views import proof
+from steersman.views.base_stop import base_stop_reason
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.planning.outcome import outcome_lines
 from steersman.views.quotation import block, cell, inline
@@ -53,7 +54,10 @@ def _head(m: Machine, s: Status) -> list[str]:
         ("last step", f"{stamp(s.at)} UTC, {span(s.at - s.created)} later"),
     ]
     table = [f"| {name} | {cell(value)} |" for name, value in rows]
-    detail = _quoted("Why it stopped", s.detail) if s.detail else []
+    why = (
+        base_stop_reason(s.base_problem) if s.base_problem else s.detail
+    )  # the base tree has its own section
+    detail = _quoted("Why it stopped", why) if why else []
     return [f"# Run {s.run}: {inline(s.title)}", "", "| | |", "|---|---|", *table, "", *detail]
 
 
@@ -144,7 +148,10 @@ def _evidence(s: Status) -> list[str]:
         f"| {cell(c.name)} | {c.verdict} | {c.exit_code if c.exit_code is not None else '–'} | {c.tests if c.tests is not None else '–'} | {cell(' '.join(c.argv))} |"
         for c in s.checks
     ]
-    reasons = [f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason]
+    failures = [line for c in s.checks if c.failure for line in (*block("\n".join(c.failure)), "")]
+    reasons = [
+        f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason and not c.failure
+    ]
     about = f"Run by steersman itself on tree `{s.tree}`." if s.tree else "Run by steersman itself."
     return [
         "## Evidence",
@@ -156,6 +163,7 @@ def _evidence(s: Status) -> list[str]:
         *rows,
         "",
         *([*reasons, ""] if reasons else []),
+        *failures,
     ]
 
 

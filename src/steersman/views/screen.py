@@ -5,16 +5,20 @@
 
 from typing import Any
 
+import msgspec
+
 from steersman.judges.text import clip, one_line
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
+from steersman.views.base_stop import base_stop_reason, base_stop_remedies, remedy_lines
 from steersman.views.gates import commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
 from steersman.views.ways import command
 
 WIDTH = 200
+NO_TESTS = "no test was counted before any change: the change has to bring the first ones"
 
 
 def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
@@ -24,14 +28,33 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
         *_section("working", [work(w, now) for w in s.working]),
         *_section("waits for you", [line for g in s.gates if not g.answer for line in _asked(s, g, me)]),
         *_section("findings", [finding(f) for f in s.findings]),
-        *_section("last checks", [check(c) for c in s.checks]),
+        *_section("checks on the base tree", [] if s.checks else base_lines(s)),
+        *_section("last checks", [line for c in s.checks for line in (c.failure or [check(c)])]),
         *_section("budget", [figure(f) for f in s.budget]),
         *_section("delivered", [one_line(f"{s.delivered}  {s.commit[:12]}  {s.url}".rstrip())] if s.delivered else []),
         *_section("taken back", [f"by commit {s.reverted[:12]}"] if s.reverted else []),
         *_section("may have run twice", [f"{t.job} ({t.id}), begun {t.starts} times" for t in s.twice]),
         *_section("overrides", [one_line(f"{o.source} → {o.to} by {o.person}: {o.reason} (entry {o.seq})") for o in s.overrides]),
-        *_section("in full" if s.cause else "why it stopped", clip(s.detail, 2_000).splitlines()),
+        *_section("in full" if s.cause else "why it stopped", stop_lines(s, me)),
     ]  # fmt: skip
+
+
+def base_lines(s: Status) -> list[str]:
+    """The checks before any change; those that stopped the run are shown with the reason why it stopped."""
+    told = [check(c) for c in s.base_checks]
+    counted = any(c.tests for c in s.base_checks) or any(c.verdict == "failed" for c in s.base_checks)
+    return [*told, NO_TESTS] if told and not counted else told
+
+
+def stop_lines(s: Status, me: str) -> list[str]:
+    """Why a run stopped; on its base tree with the failing checks and the commands that help."""
+    if not s.base_problem:
+        return clip(s.detail, 4_000).splitlines()
+    failed = [c for c in s.base_checks if c.failure and c.verdict != "no_tests"]
+    shown = [line for c in failed[:1] for line in c.failure] + [c.failure[0] for c in failed[1:]]
+    remedies = base_stop_remedies(s.base_problem, s.run, s.machine, s.title, me)
+    told = [base_stop_reason(s.base_problem), *(shown or s.detail.splitlines())]
+    return [*told, *(remedy_lines(remedies) if me else [])]
 
 
 def _asked(s: Status, g: Gate, me: str) -> list[str]:
@@ -107,11 +130,21 @@ def step(e: Entry) -> str | None:
     return one_line(told) if told is not None else None
 
 
-def _checked(part: dict[str, Any]) -> str | None:
+def _checked(e: Entry, part: dict[str, Any]) -> str | None:
     """A check that is over: one that passed and counted no test is not what a test report calls passed."""
     verdict = part.get("verdict", "")
     counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
-    return f"check: {verdict}{counted}" if verdict else None
+    name = next((key.partition(":")[2] for item in e.held for key in reversed(item.parts)), "")
+    where = " on the base tree" if any(item.job.startswith("measure") for item in e.held) else ""
+    return f"{f'check {name}'.rstrip()}{where}: {verdict}{counted}" if verdict else None
+
+
+def _measured(told: Any) -> str:
+    """What the base tree is like, behind the event that says it was checked."""
+    data = msgspec.to_builtins(told)
+    tests = f"{data['tests']} tests" if data.get("tests") else NO_TESTS
+    stale = f"; {data['stale']} names in known_failures did not fail" if data.get("stale") else ""
+    return f": {tests}{stale}"
 
 
 def _step(e: Entry) -> str | None:
@@ -120,11 +153,12 @@ def _step(e: Entry) -> str | None:
             way = f"{e.source or '·'} → {e.to}" if not e.stay and e.source != e.to else e.to
             by = f" · {person(e.actor)}" if e.actor != "steersman" else ""
             open_ = f" · {NOT_ISOLATED}: {not_isolated(e)}" if not_isolated(e) else ""
-            return f"{way}  {e.event}{by}{open_}"
+            more = _measured(e.data) if e.event == "baseline_recorded" else ""
+            return f"{way}  {e.event}{more}{by}{open_}"
         case "claimed" if not_isolated(e):
             return f"{NOT_ISOLATED}: {not_isolated(e)}"
         case "part_finished":
-            return _checked(e.data) if isinstance(e.data, dict) else None
+            return _checked(e, e.data) if isinstance(e.data, dict) else None
         case "effect_started" if e.retry is not None and e.retry.retry_reason == "interrupted":
             jobs = ", ".join(i.job for i in e.held)
             return f"{jobs} was interrupted and is begun again (start {e.retry.retry_count + 1}): it may have run twice"

@@ -16,7 +16,9 @@ from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import BudgetRow, Gate
 from steersman.ports.sandbox import NOT_ISOLATED
+from steersman.views.base_stop import PROBLEMS
 from steersman.views.cause import cause
+from steersman.views.failed_check import failed_check_lines
 from steersman.views.ways import besides
 
 Text = Callable[[str], str]  # the name of a payload -> its text
@@ -55,6 +57,7 @@ class Check(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     tests: int | None = None
     reason: str = ""
+    failure: tuple[str, ...] = ()  # of one that did not pass: everything that says why, as lines
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -113,6 +116,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[Gate, ...] = ()
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
+    base_checks: tuple[Check, ...] = ()  # the same checks before any change
+    base_problem: str = ""  # why it stopped on its base tree before any agent was called
     budget: tuple[Figure, ...] = ()
     delivered: str = ""
     url: str = ""  # of a pull request
@@ -165,6 +170,8 @@ def status_of(
         gates=tuple(gates),
         findings=_findings(c, text),
         checks=checks(s, text),
+        base_checks=read_checks(text(c.get("baseline_ref", ""))),
+        base_problem=base_problem(m, s, entries),
         budget=figures(s, budget),
         delivered=c.get("delivered_ref", ""),
         url=text(c.get("url_ref", "")),
@@ -256,14 +263,34 @@ def checks(s: Snapshot, text: Text) -> tuple[Check, ...]:
     if running:
         done = running[-1].parts
         return tuple(Check(key.partition(":")[2], facts["verdict"]) for key, facts in done.items())
-    results = text(fields(s.context).get("results_ref", ""))
+    return read_checks(text(fields(s.context).get("results_ref", "")))
+
+
+def read_checks(results: str) -> tuple[Check, ...]:
+    """Recorded results, each that did not pass with everything that says why."""
     if not results:
         return ()
     try:
-        told = msgspec.json.decode(results, type=list[CommandResult])
+        found = msgspec.json.decode(results, type=list[CommandResult])
     except msgspec.MsgspecError:  # pruned: that there were results is still known
         return (Check("results", "pruned"),)
-    return tuple(Check(r.name, r.verdict, r.argv, r.exit_code, r.tests, r.reason) for r in told)
+    return tuple(_check(r) for r in found)
+
+
+def _check(r: CommandResult) -> Check:
+    failure = () if r.verdict == "passed" else tuple(failed_check_lines(r))
+    return Check(r.name, r.verdict, r.argv, r.exit_code, r.tests, r.reason, failure)
+
+
+def base_problem(m: Machine, s: Snapshot, entries: Sequence[Entry]) -> str:
+    """Why a run stopped on its base tree; nothing where it did not."""
+    reached = outcome(m, s)
+    if reached in PROBLEMS:
+        return reached
+    if reached or fields(s.context).get("step") != "broken":
+        return ""
+    last = next((e.event for e in reversed(entries) if e.kind == "transition" and not e.stay), "")
+    return last if last in PROBLEMS else ""
 
 
 def figures(s: Snapshot, budget: Sequence[BudgetRow]) -> tuple[Figure, ...]:

@@ -11,9 +11,10 @@ from steersman.kernel.record import outcome
 from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.step import legal
 from steersman.ports.journal import Gate
+from steersman.views.base_stop import PROBLEMS, base_stop_reason, base_stop_remedies
 from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
-from steersman.views.status import checks
+from steersman.views.status import checks, read_checks
 from steersman.views.ways import besides, command
 
 FOLLOWUP = "task_followup_received"
@@ -24,10 +25,11 @@ REVERT = "revert_requested"
 class Reason(msgspec.Struct, frozen=True):
     """One thing a run waits for, or one thing that would move it, with the commands to type."""
 
-    kind: str  # gate | work | timer | held | inbox | outcome | check | delivery | event | override | file
+    kind: str  # gate | work | timer | held | inbox | outcome | base | check | delivery | event | override | file
     what: str
     commands: tuple[str, ...] = ()
     urgent: bool = False
+    details: tuple[str, ...] = ()  # lines that say more, such as what a failing check printed
 
 
 def why(
@@ -41,6 +43,7 @@ def why(
     me: str = "steersman",
     text: Callable[[str], str] = lambda _: "",
     cause: str = "",
+    title: str = "",
 ) -> list[Reason]:
     """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
     a task cannot go on by itself."""
@@ -53,7 +56,9 @@ def why(
     reached = outcome(m, s)
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
-        reasons += _checks(s, text)
+        reasons += _stopped_on_base(s, reached, title, me, text) if reached in PROBLEMS else _checks(s, text)
+    elif cause:
+        reasons += _checks(s, text) or _base_checks(s, text)
     sendable = legal(m, s.state, Origin.PERSON, s.context)
     if undelivered(s):
         reasons.append(_delivery(s, me, text))
@@ -64,9 +69,28 @@ def why(
 
 
 def _checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
-    """What of the last round spoke against it, where that was said."""
-    found = [c for c in checks(s, text) if c.reason]
-    return [Reason("check", one_line(f"{c.name}: {c.verdict}: {clip(c.reason, 400)}")) for c in found]
+    """What of the last round spoke against it, with everything that says why."""
+    found = [c for c in checks(s, text) if c.reason or c.failure]
+    told = (c.failure or (f"{c.name}: {c.verdict}: {clip(c.reason, 400)}",) for c in found)
+    return [Reason("check", one_line(head), details=tuple(more)) for head, *more in told]
+
+
+def _stopped_on_base(
+    s: Snapshot, problem: str, title: str, me: str, text: Callable[[str], str]
+) -> list[Reason]:
+    """Why the base tree stopped the run: each failing check, and the commands that help."""
+    remedies = base_stop_remedies(problem, s.run, s.machine, title, me)
+    helps = [Reason("base", r.meaning, (r.command,)) for r in remedies]
+    return [Reason("base", base_stop_reason(problem), urgent=True), *_base_checks(s, text), *helps]
+
+
+def _base_checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
+    """The checks that fail on a base tree that does not count as checked."""
+    c = fields(s.context)
+    if "measured" in (c.get("baseline"), c.get("workspace")):
+        return []
+    failed = [check for check in read_checks(text(c.get("baseline_ref", ""))) if check.failure]
+    return [Reason("check", f.failure[0], details=f.failure[1:]) for f in failed if f.verdict != "no_tests"]
 
 
 def undelivered(s: Snapshot) -> bool:
@@ -146,5 +170,6 @@ def lines(reasons: list[Reason]) -> list[tuple[str, bool]]:
     told: list[tuple[str, bool]] = []
     for r in reasons:
         told.append((one_line(f"• {r.what}"), r.urgent))
+        told += [(f"  {line}", False) for line in r.details]
         told += [(f"    {command}", False) for command in r.commands]
     return told

@@ -126,9 +126,7 @@ def test_answers_come_from_standard_input_as_intents_do(plans):
     template = project.call("plan", "answer", waits.run, "--template").out.encode()
 
     def sent(data):
-        return project.launch(
-            Order(("plan", "answer", waits.run, "-"), project.repo, project.env, data, timeout=60)
-        )
+        return project.launch(Order(("plan", "answer", waits.run, "-"), project.repo, project.env, data))
 
     empty = sent(b"")
     assert (empty.returncode, b"standard input is empty: send answers" in empty.stderr) == (2, True)
@@ -191,11 +189,13 @@ def test_refused_answers_move_no_deadline(plans):
         plans.write(plans.intent(scoped=False)), "--policy", plans.policy(timeout_seconds=3600)
     )
     (first,) = plans.project.call("gates", waits.run, "--json").json()
+    began = time.monotonic()
     for _ in range(2):
         time.sleep(1)
+        passed = time.monotonic() - began  # by so much at least it would be later if time began anew
         plans.project.call("answer", waits.run, "answer")
         (now,) = plans.project.call("gates", waits.run, "--json").json()
         assert now["id"] != first["id"]
         assert "problems" in now["shown"]
-        assert abs(now["due"] - first["due"]) < 500
+        assert abs(now["due"] - first["due"]) < passed * 1000
     assert plans.answered(waits.run, "whole_project").state == "DONE"

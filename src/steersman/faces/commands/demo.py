@@ -69,7 +69,7 @@ def _voyage(deck: Deck, inner: Deck) -> int:
     config = inner.load_config().config
     bridge = inner.new_bridge()
     deck.say("\nthe crew discusses a proposal:", bold=True)
-    code = launch(inner, Order("roundtable", TASK, OPERATOR, config))
+    code = launch(inner, Order("roundtable", TASK, OPERATOR, config, {"red_base": "fix"}))
     if code != WAITING:
         return ENDED
     run = bridge.world.journal.heads()[0].run

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     'steersman run "Add a --verbose flag"',
     'steersman run "Fix the rounding bug" --mode implementation --max-iterations 5',
     'steersman run "Rewrite the parser" --dry',
+    'steersman run "Make the failing tests pass" --fix-base',
     'steersman run "Port the tests" --detach',
     'steersman run "Fix the rounding bug" --as task --plan ../plan',
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--after", multiple=True, metavar="RUN", help="A task that comes first (task): begin when its change is in the branch.")  # fmt: skip
 @click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it (task): files and commands outside are refused.")  # fmt: skip
 @click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
+@click.option("--fix-base", is_flag=True, help="Start although checks fail before any change: this run has to make them pass.")  # fmt: skip
 @click.option(
     "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
 )
@@ -56,6 +58,7 @@ def run(
     after: tuple[str, ...],
     plan: str,
     key: str,
+    fix_base: bool,
     dry: bool,
     detach: bool,
     unattended: bool,
@@ -80,6 +83,8 @@ def run(
         texts = bounds_of(deck, plan, key, config)
     elif plan or key or after:
         raise UserError(f"{machine} takes no plan and comes after no task: use --as task")
+    if fix_base:
+        options["red_base"] = "fix"
     if dry:
         return show_outlook(deck, machine, config, options)
     from steersman.runtime.start import Order

@@ -37,6 +37,7 @@ def tell_why(deck: Deck, found: str) -> None:
         me=deck.me,
         text=reading(live),
         cause=stands_still(world, live),
+        title=live.title,
     )
     reasons += [Reason("override", f"overridden: {waiver(o)}") for o in overrides(world, found)]
     reasons += [Reason("file", told, urgent=True) for told in touched(deck, found)]

@@ -41,6 +41,7 @@ class Context(msgspec.Struct, kw_only=True):
     deliver: Literal["branch", "merge", "draft-pr", "none"] = (
         "branch"  # none: whoever started it takes the tree
     )
+    red_base: Literal["stop", "fix"] = "stop"  # fix: this run has to make failing checks pass
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -100,7 +101,7 @@ class Context(msgspec.Struct, kw_only=True):
 
 
 FIXED = (
-    "mode", "max_iterations", "repeated", "same_finding", "deliver", "target", "task_ref", "config_ref", "base_commit", "base_tree",
+    "mode", "max_iterations", "repeated", "same_finding", "deliver", "red_base", "target", "task_ref", "config_ref", "base_commit", "base_tree",
 )  # fmt: skip
 
 
@@ -122,6 +123,11 @@ def with_sessions(before: dict[str, Any]) -> dict[str, Any]:
 def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
     """A context of the time when every change was delivered."""
     return before
+
+
+def with_any_base(before: dict[str, Any]) -> dict[str, Any]:
+    """A context of the time when failing checks on the base tree stopped nothing."""
+    return {**before, "red_base": "fix"}
 
 
 def _session(role: str, e: AgentFacts) -> tuple[Op, ...]:
@@ -199,6 +205,11 @@ def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
 
 def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
     return (("set", "baseline_ref", e.results_ref),)
+
+
+def base_failed(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+    """Keep the results for people; the base tree counts as unchecked and is checked again after a follow-up."""
+    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", e.first_ref))
 
 
 def round_started(_c: Context, _e: Any) -> tuple[Op, ...]:

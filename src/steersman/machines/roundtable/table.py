@@ -9,7 +9,8 @@ resting state: the run has its outcome, and only a person's follow-up leaves it.
 Namings turn facts into the specification's events; precedence in `test` is schema_invalid > repeated > failed >
 blocked > passed, and absence of evidence is failure: no command, no test, a blocked rest are never `tests_passed`.
 
-Evidence is measured against the base tree, whose checks run before the first round. Where the change touches what
+Evidence is measured against the base tree: in both phases its checks run before the first agent is called. A check that
+cannot start, or a failure there that nobody has acknowledged, ends the run before anything was paid. Where the change touches what
 decides about tests or agents, or the results themselves are in question, `test` holds a gate bound to the tree, and
 only a person's acceptance of exactly that tree leads on.
 """
@@ -50,8 +51,9 @@ from steersman.machines.roundtable import work
 # fmt: off
 PROPOSES = Guard("proposes", "executionMode=proposal", lambda c, _: c.phase == "proposal", reads=("phase",))
 IMPLEMENTS = Guard("implements", "operator confirm or implementation mode", lambda c, _: c.phase == "implementation", reads=("phase",))
-TO_PREPARE = Guard("to_prepare", "implementing in a tree that is not ready", lambda c, _: c.phase == "implementation" and c.workspace == "unprepared", reads=("phase", "workspace"))
-TO_MEASURE = Guard("to_measure", "implementing, and the base tree was not checked yet", lambda c, _: c.phase == "implementation" and c.workspace == "ready" and c.baseline == "unmeasured", reads=("phase", "workspace", "baseline"))
+TO_PREPARE = Guard("to_prepare", "the working tree is not ready", lambda c, _: c.workspace == "unprepared", reads=("workspace",), version=2)
+TO_MEASURE = Guard("to_measure", "the working tree is ready, and the base tree was not checked yet", lambda c, _: c.workspace == "ready" and c.baseline == "unmeasured", reads=("workspace", "baseline"), version=2)
+TO_PROPOSE = Guard("to_propose", "executionMode=proposal, and the base tree was checked", lambda c, _: c.phase == "proposal" and c.workspace == "ready" and c.baseline == "measured", reads=("phase", "workspace", "baseline"))
 ANSWERED = Guard("answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",))
 QUESTIONED = Guard("questioned", "a person has to say what the results are worth", lambda c, _: c.evidence == "questioned", reads=("evidence",))
 SEEN = Guard("seen", "a person has accepted the results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
@@ -83,10 +85,10 @@ REVERT = effect("revert", DeliveryFacts, "revert")
 class S(State):
     intake = state("A task or a follow-up is here; the phase decides where it goes.", initial=True)
     plan = state(
-        "The coder drafts a proposal, or the working tree is made ready and checked as it is.",
-        do(PROPOSE, work.propose, when=PROPOSES, version=2),
+        "The working tree is made ready and checked as it is; then the coder drafts a proposal, or the first round begins.",
         do(PREPARE, work.prepare, when=TO_PREPARE),
         do(MEASURE, work.measure, when=TO_MEASURE),
+        do(PROPOSE, work.propose, when=TO_PROPOSE, version=3),
     )
     build = state("The coder edits its working tree.", do(IMPLEMENT, work.implement, version=3))
     review = state(
@@ -130,6 +132,10 @@ class E(Events):
     workspace_ready = event("The working tree is set up.", X, SetupFacts)
     setup_failed = event("The working tree could not be set up.", X, SetupFacts)
     baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
+    check_cannot_start = event("A check cannot start on the base tree.", X, BaselineFacts)
+    base_not_green = event(
+        "Checks fail on the base tree, and nobody has acknowledged that.", X, BaselineFacts
+    )
     start_coder = event("A round begins.", M)
     start_reviewer = event("The coder has changed the tree.", X, AgentFacts)
     coder_changed_nothing = event("The coder left the tree as it was.", X, AgentFacts)
@@ -179,6 +185,8 @@ PREPARED = Guard("prepared", "implementation loop", lambda c, _: c.phase == "imp
 DISCUSSED = Guard("discussed", "proposal complete", lambda c, _: c.phase == "proposal" and c.discussion == "complete", reads=("phase", "discussion"))
 REPLIED = Guard("replied", "proposal", lambda _, e: not e.error and bool(e.text_ref))
 READY = Guard("ready", "the working tree is set up", lambda _, e: e.ready)
+UNSTARTED = Guard("unstarted", "a check could not be started on the base tree", lambda _, e: bool(e.error) or e.unstarted > 0)
+RED = Guard("red", "checks fail on the base tree, nobody has acknowledged that, and this run is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
 CHANGED = Guard("changed", "coder completed", lambda c, e: not e.error and bool(e.tree) and e.tree != c.tree)
 UNCHANGED = Guard("unchanged", "the coder changed nothing", lambda c, e: not e.error and bool(e.tree) and e.tree == c.tree)
 TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
@@ -225,12 +233,12 @@ WORKING = (S.plan, S.build, S.review, S.test)
 AFRESH = {
     "outcome": None,
     "last_round_outcome": None,
-    "workspace": "unprepared",
     "tester": "unasked",
     "discussion": "open",
     "evidence": "none",
     "handover": "none",
 }
+AGAIN = {**AFRESH, "workspace": "unprepared"}
 
 # fmt: off
 TABLE = table(
@@ -238,7 +246,7 @@ TABLE = table(
     row(None,        E.task_received,             NEW_PROPOSAL,  S.intake,   None,       "init run context, emit event",                     "§2",  sets={"phase": "proposal"}),
     row(None,        E.task_received,             otherwise,     S.intake,   None,       "init run context, emit event",                     "§2",  sets={"phase": "implementation"}),
     row(S.finalize,  E.task_followup_received,    CONFIRMS,      S.intake,   None,       "append follow-up message",                         "§2",  sets={**AFRESH, "phase": "implementation", "confirmation": "given"}),
-    row(S.finalize,  E.task_followup_received,    otherwise,     S.intake,   None,       "append follow-up message",                         "§2",  sets=AFRESH),
+    row(S.finalize,  E.task_followup_received,    otherwise,     S.intake,   None,       "append follow-up message",                         "§2",  sets=AGAIN),
     row(S.intake,    E.draft_proposal,            otherwise,     S.plan,     None,       "run coder in proposal mode",                       "§2"),
     row(S.plan,      E.roundtable_reviewer,       otherwise,     S.review,   None,       "run reviewer in discussion mode",                  "§2"),
     row(S.review,    E.roundtable_tester,         otherwise,     S.test,     None,       "run tester in discussion mode",                    "§2"),
@@ -248,6 +256,8 @@ TABLE = table(
     row(S.plan,      E.workspace_ready,           otherwise,     STAY,       None,       "the tree is ready for the first round",            "extension: setup is a taped step of its own", sets={"workspace": "ready"}),
     row(S.plan,      E.setup_failed,              otherwise,     S.finalize, None,       "stop: not a coder's round",                        "extension: setup has an outcome of its own", sets={"outcome": "setup_failed"}),
     row(S.plan,      E.baseline_recorded,         otherwise,     STAY,       None,       "keep what the checks say before any change",       "extension: evidence is measured against the base tree", sets={"baseline": "measured"}),
+    row(S.plan,      E.check_cannot_start,        otherwise,     S.finalize, None,       "stop before any agent is called",                  "extension: the base is checked before the first agent", sets={"outcome": "check_cannot_start"}),
+    row(S.plan,      E.base_not_green,            otherwise,     S.finalize, None,       "stop before any agent is called",                  "extension: the base is checked before the first agent", sets={"outcome": "base_not_green"}),
     row(S.plan,      E.start_coder,               otherwise,     S.build,    ITERATIONS, "run coder impl",                                   "§2"),
     row(S.build,     E.start_reviewer,            TOUCHES,       S.review,   None,       "run reviewer strict JSON",                         "§2",  sets={"infrastructure": "changed", "evidence": "none"}),
     row(S.build,     E.start_reviewer,            otherwise,     S.review,   None,       "run reviewer strict JSON",                         "§2",  sets={"infrastructure": "untouched", "evidence": "none"}),
@@ -289,7 +299,7 @@ NAMES = (
     naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
     naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(MEASURE, (otherwise, E.baseline_recorded)),
+    naming(MEASURE, (UNSTARTED, E.check_cannot_start), (RED, E.base_not_green), (otherwise, E.baseline_recorded), version=2),
     naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
     naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
     naming(ASK_TESTER, *ERRORS, (NAMES_COMMANDS, E.tester_replied), (otherwise, E.tester_schema_invalid)),
@@ -322,6 +332,8 @@ FOLDS = (
     fold(E.workspace_ready, ctx.prepared),
     fold(E.setup_failed, ctx.setup_failed),
     fold(E.baseline_recorded, ctx.measured),
+    fold(E.check_cannot_start, ctx.base_failed),
+    fold(E.base_not_green, ctx.base_failed),
     fold(E.start_coder, ctx.round_started),
     fold(E.start_reviewer, ctx.built, version=3),
     fold(E.coder_changed_nothing, ctx.nothing_built, version=3),
@@ -356,6 +368,7 @@ LAWS = (
     Never(S.build, when=PROPOSES),
     Never(S.build, when=UNCONFIRMED),
     Never(S.build, when=UNMEASURED),
+    Never(S.review, when=UNMEASURED),
     Never(S.finalize, when=UNSEEN),
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
     Possible(S.finalize, when=APPROVED_CHANGED),
@@ -370,8 +383,8 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
-    context_version=3,
-    upcasts={1: ctx.with_sessions, 2: ctx.as_it_was},
+    context_version=4,
+    upcasts={1: ctx.with_sessions, 2: ctx.as_it_was, 3: ctx.with_any_base},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -381,7 +394,7 @@ MACHINE = machine(
         "phase": ("proposal", "implementation"),
         "outcome": (
             None, "await_operator_confirm", "approved", "review_schema_invalid", "tester_command_blocked", "repeated_test_failure",
-            "max_iterations_reached", "finding_unresolved", "canceled", "setup_failed", *PROVIDER_CLASSES,
+            "max_iterations_reached", "finding_unresolved", "canceled", "setup_failed", "check_cannot_start", "base_not_green", *PROVIDER_CLASSES,
         ),
         "last_round_outcome": (
             None, "coder_changed_nothing", "review_changes_requested", "tester_schema_invalid", "test_failed", "evidence_declined",
@@ -399,5 +412,5 @@ MACHINE = machine(
     successes=("approved",),
     roles=("coder", "reviewer", "tester"),
     begin=lambda request: (E.task_received, *ctx.begin(request)),
-    begin_version=3,
+    begin_version=4,
 )  # fmt: skip

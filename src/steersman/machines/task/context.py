@@ -49,6 +49,7 @@ class Context(msgspec.Struct, kw_only=True):
     coder: str = "coder"
     max_rounds: Annotated[int, Meta(ge=1, le=20)] = 3
     max_regressions: Annotated[int, Meta(ge=1, le=20)] = 3
+    red_base: Literal["stop", "fix"] = "stop"  # fix: this task has to make failing checks pass
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -94,6 +95,7 @@ class Context(msgspec.Struct, kw_only=True):
     instructions_ref: str = ""
     baseline_ref: str = ""
     results_ref: str = ""
+    failure_ref: str = ""  # of the suites: the first that failed, with what it printed
     checks: dict[str, Any] = {}  # of the suites: what was counted, on which tree
     evidence_ref: str = ""
     accepted_tree: str = ""
@@ -122,7 +124,7 @@ class Context(msgspec.Struct, kw_only=True):
 
 FIXED = (
     "pace", "codegen", "deliver", "planners", "plan_reviewers", "code_reviewers", "coder", "max_rounds", "max_regressions",
-    "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref", "after",
+    "red_base", "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref", "after",
 )  # fmt: skip
 
 
@@ -142,6 +144,12 @@ def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
         raise UserError(f"task cannot begin like this: {', '.join(context.after)} names a task twice")
     context.panel = "several" if len(context.planners) > 1 else "alone"
     return TaskReceived(request["task_ref"], request.get("person", "")), context
+
+
+def with_checked_base(before: dict[str, Any]) -> dict[str, Any]:
+    """A context of the time when the base was checked with the code: a task that has begun checks it without stopping."""
+    begun = bool(before.get("providers")) and before.get("workspace") != "measured"
+    return {**before, "red_base": "fix", **({"workspace": "moved"} if begun else {})}
 
 
 def stands_on(c: Context) -> dict[str, str]:

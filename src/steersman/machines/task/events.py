@@ -41,6 +41,8 @@ class E(Events):
     workspace_ready = event("The working tree is set up.", X, SetupFacts)
     setup_failed = event("The working tree could not be set up.", X, SetupFacts)
     baseline_recorded = event("The project's checks were run on the base tree.", X, BaselineFacts)
+    check_cannot_start = event("A check cannot start on the base tree.", X, BaselineFacts)
+    base_not_green = event("Checks fail on the base tree, and nobody has acknowledged that.", X, BaselineFacts)
     code_written = event("The coder has worked.", X, AgentFacts)
     crew_done = event("The crew has gone round and approved.", C, ChildEnded)
     crew_failed = event("The crew ended without approval.", C, ChildEnded)

@@ -267,7 +267,12 @@ def setup_failed(_c: Context, e: SetupFacts) -> tuple[Op, ...]:
 
 
 def measured(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
-    return (("set", "baseline_ref", e.results_ref),)
+    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", ""))
+
+
+def base_failed(_c: Context, e: BaselineFacts) -> tuple[Op, ...]:
+    """Keep the results for people; the base tree counts as unchecked and is checked again."""
+    return (("set", "baseline_ref", e.results_ref), ("set", "detail_ref", e.first_ref))
 
 
 def coded(c: Context, e: AgentFacts) -> tuple[Op, ...]:
@@ -320,12 +325,16 @@ def suites_run(_c: Context, e: CheckFacts) -> tuple[Op, ...]:
     return (
         ("set", "checks", {**counted, "tree": e.tree, "failed_commands": list(e.failed_commands)}),
         ("set", "results_ref", e.results_ref),
+        ("set", "failure_ref", e.first_ref),
         ("set", "evidence_ref", e.questions_ref),
     )
 
 
 def tests_sent_back(c: Context, _e: InspectFacts) -> tuple[Op, ...]:
-    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", _pointed(c, "test/report.json")))
+    """The coder is given the report, and of the first suite that failed what it printed."""
+    failure = {"id": "checks", "text": c.failure_ref, "why": "a check failed"}
+    points = [*_pointed(c, "test/report.json"), *([failure] if c.failure_ref else [])]
+    return (*_afresh(), ("add", "turn", 1), ("set", "must_fix", points))
 
 
 def evidence_accepted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:

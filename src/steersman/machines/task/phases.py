@@ -33,8 +33,10 @@ EVIDENCE_ASKED = at("evidence_asked", "a person has to say what the results are 
 BASE_ASKED = at("base_asked", "where the change would go is to be looked at", "base")
 DECIDES = at("decides", "a person decides", "decide")
 DELIVERS = at("delivers", "an accepted change is handed over", "deliver")
+DRAFTS = Guard("drafts", "the base tree was checked, and the lead planner drafts", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
 PREPARES = Guard("prepares", "the working tree is not ready", lambda c, _: c.step == "work" and c.workspace == "unprepared", reads=("step", "workspace"))
 MEASURES = Guard("measures", "the base tree was not checked yet", lambda c, _: c.step == "work" and c.workspace == "ready", reads=("step", "workspace"))
+MEASURES_AGAIN = Guard("measures_again", "the base tree is another one than was checked", lambda c, _: c.step == "work" and c.workspace == "moved", reads=("step", "workspace"))
 CODES = Guard("codes", "a coder works alone", lambda c, _: c.step == "work" and c.workspace == "measured" and c.codegen == "coder", reads=("step", "workspace", "codegen"))
 GOES_ROUND = Guard("goes_round", "a crew goes round", lambda c, _: c.step == "work" and c.workspace == "measured" and c.codegen == "roundtable", reads=("step", "workspace", "codegen"))
 RUNS = Guard("runs", "the base tree was checked, and the suites were not run yet", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
@@ -51,6 +53,7 @@ QUESTIONS = gate("questions")
 REVIEW_PLAN = effect("review_plan", AgentFacts, "agent")
 PREPARE = effect("prepare", SetupFacts, "setup")
 MEASURE = effect("measure", BaselineFacts, "baseline")
+MEASURE_AGAIN = effect("measure_again", BaselineFacts, "baseline")
 CODE = effect("code", AgentFacts, "agent", edits=True)
 CREW = child("crew")
 REVIEW_CODE = effect("review_code", AgentFacts, "agent")
@@ -86,10 +89,13 @@ SHARED = (
 
 class S(State):
     planning = state(
-        "Planners draft, question and settle a plan.",
+        "The base tree is checked; then planners draft, question and settle a plan.",
         do(LOOK_AT_OTHERS, work.look_at_others, when=LOOKS_AROUND),
         do(OTHERS, work.ask_others, when=WAITS),
-        do(DRAFT, work.draft, when=WORKS),
+        do(PREPARE, work.prepare, when=PREPARES),
+        do(MEASURE, work.measure, when=MEASURES),
+        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
+        do(DRAFT, work.draft, when=DRAFTS, version=2),
         do(COMMENT, each=work.comments, when=COMMENTS),
         do(QUESTIONS, work.ask_questions, when=ASKS),
         do(INSPECT_PLAN, work.inspect_plan, when=INSPECTS),
@@ -109,10 +115,9 @@ class S(State):
     )
     codegen = state(
         "The plan becomes code in a working tree of its own.",
-        do(PREPARE, work.prepare, when=PREPARES),
-        do(MEASURE, work.measure, when=MEASURES),
+        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
         do(CODE, work.code, when=CODES),
-        do(CREW, work.crew, when=GOES_ROUND),
+        do(CREW, work.crew, when=GOES_ROUND, version=2),
         do(INSPECT_CODE, work.inspect_code, when=INSPECTS),
         do(DAMAGE, work.ask_damage, when=DAMAGED),
         do(RECORD, work.record_code, when=RECORDS),
@@ -128,7 +133,7 @@ class S(State):
     )
     test = state(
         "Suites, linters and static analysis run on the recorded tree.",
-        do(MEASURE, work.measure, when=MEASURES),
+        do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
         do(RUN_SUITES, work.run_suites, when=RUNS),
         do(EVIDENCE, work.ask_evidence, when=EVIDENCE_ASKED),
         do(INSPECT_TESTS, work.inspect_tests, when=INSPECTS),

@@ -47,6 +47,7 @@ from steersman.machines.task.phases import (
     LOOK_AT_BASE,
     LOOK_AT_OTHERS,
     MEASURE,
+    MEASURE_AGAIN,
     NEXT,
     OTHERS,
     PHASES,
@@ -111,6 +112,8 @@ PLANNED = Guard("planned", "planning.ai.json exists, no blocking questions remai
 PLAN_BLOCKED = Guard("plan_blocked", "plan-review.json: blocked", lambda _, e: e.blocked)
 PLAN_OK = Guard("plan_ok", "plan-review.json: ok is true and blocked is false", lambda _, e: e.ok and not e.blocked)
 TREE_READY = Guard("tree_ready", "the working tree is set up", lambda _, e: e.ready)
+UNSTARTED = Guard("unstarted", "a check could not be started on the base tree", lambda _, e: bool(e.error) or e.unstarted > 0)
+RED = Guard("red", "checks fail on the base tree, nobody has acknowledged that, and this task is not there to fix them", lambda c, e: e.red > 0 and c.red_base == "stop")
 UNTOUCHED = Guard("untouched", "the crew's change touches nothing that decides about tests or agents", lambda c, e: c.codegen == "roundtable" and e.infrastructure == 0)
 TOUCHES = Guard("touches", "the change touches what decides about tests or agents", lambda _, e: e.infrastructure > 0)
 CREW_APPROVED = Guard("crew_approved", "the crew approved a tree", lambda _, e: e.success and bool(e.tree))
@@ -146,6 +149,7 @@ HAS_PLAN = Guard("has_plan", "the phase stands still, and there is a plan to go 
 HAS_SCOPE = Guard("has_scope", "the phase stands still, and there is a plan with its files to go on with", lambda c, _: c.step in STILL and "plan.files.json" in c.artifacts)
 HAS_CHANGE = Guard("has_change", "the phase stands still, and there is a change to go on with, inside the frozen plan where there is one", lambda c, _: _changed(c))
 HAS_SEEN = Guard("has_seen", "the phase stands still, there is a change to go on with, and what it does to the tests was accepted", lambda c, _: _changed(c) and c.evidence != "touched")
+UNCHECKED = Guard("unchecked", "the base tree was never checked", lambda c, _: c.workspace in ("unprepared", "ready"), reads=("workspace",))
 ACCEPTED = Guard("accepted_outcome", "the outcome is accepted", lambda c, _: c.outcome == "accepted", reads=("outcome",))
 REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.outcome == "reverted", reads=("outcome",))
 # fmt: on
@@ -172,6 +176,7 @@ EXT = "extension: "
 DISK = "extension: §5.2, artifacts are inspected before any transition"
 PACE = "extension: a person goes from phase to phase"
 FIRST = "extension: a task may come after others"
+GREEN = "extension: the base is checked before the first agent"
 PARK = "extension: automatic regressions are capped, then a person decides"
 REDO = "§5.4, §8 /redo"
 
@@ -185,6 +190,11 @@ TABLE = table(
     row(S.planning,    E.others_missing,            otherwise,       S.planning,     None,        "say which, and wait",                             FIRST, sets={"step": "waiting"}),
     row(S.planning,    E.another_look_requested,    otherwise,       S.planning,     None,        "look at the others again",                        FIRST, sets=AROUND),
     row(S.planning,    E.begin_requested,           otherwise,       S.planning,     None,        "begin without them",                              FIRST, sets={**WORK, "others": "none"}),
+    row(S.planning,    E.workspace_ready,           otherwise,       STAY,           None,        "the tree is ready",                               EXT + "setup is a taped step of its own", sets={"workspace": "ready"}),
+    row(S.planning,    E.setup_failed,              otherwise,       S.planning,     None,        "the tree is not ready: ask a person",             EXT + "setup is a taped step of its own", sets=BROKEN),
+    row(S.planning,    E.check_cannot_start,        otherwise,       S.planning,     None,        "no planner is asked: say why, ask a person",      GREEN, sets=BROKEN),
+    row(S.planning,    E.base_not_green,            otherwise,       S.planning,     None,        "no planner is asked: say why, ask a person",      GREEN, sets=BROKEN),
+    row((S.planning, S.codegen, S.test), E.baseline_recorded, otherwise, STAY,       None,        "keep what the checks say before any change",      EXT + "evidence is measured against the base tree", sets={"workspace": "measured"}),
     row(S.planning,    E.plan_drafted,              otherwise,       S.planning,     None,        "the other planners look at the draft",            EXT + "several planners", sets={"step": "comment"}),
     row(S.planning,    E.plan_commented,            otherwise,       STAY,           None,        "keep the comment",                                EXT + "several planners"),
     row(S.planning,    E.round_needed,              otherwise,       S.planning,     ROUNDS,      "re-plan",                                         "§4 actors.planning.round", sets=WORK),
@@ -204,9 +214,6 @@ TABLE = table(
     row(S.plan_review, E.review_blocked,            otherwise,       S.planning,     REGRESSIONS, "review blocked",                                  "§3.3", sets=WORK),
     row(S.plan_review, E.review_blocked,            otherwise,       S.plan_review,  None,        "too often: ask a person",                         PARK, sets=STOP),
     # codegen
-    row(S.codegen,     E.workspace_ready,           otherwise,       STAY,           None,        "the tree is ready",                               EXT + "setup is a taped step of its own", sets={"workspace": "ready"}),
-    row(S.codegen,     E.setup_failed,              otherwise,       S.codegen,      None,        "the tree is not ready: ask a person",             EXT + "setup is a taped step of its own", sets=BROKEN),
-    row((S.codegen, S.test), E.baseline_recorded,   otherwise,       STAY,           None,        "keep what the checks say before any change",      EXT + "evidence is measured against the base tree", sets={"workspace": "measured"}),
     row(S.codegen,     E.code_written,              TOUCHES,         S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "touched"}),
     row(S.codegen,     E.code_written,              otherwise,       S.codegen,      None,        "lay the change down",                             "§3.4", sets={"step": "record", "evidence": "plain"}),
     row(S.codegen,     E.crew_done,                 otherwise,       S.codegen,      None,        "lay the crew's change down",                      EXT + "codegen as a child run", sets={"step": "record", "evidence": "touched"}),
@@ -239,10 +246,10 @@ TABLE = table(
     row(S.test,        E.test_failures,             otherwise,       S.test,         None,        "too often: ask a person",                         PARK, sets=STOP),
     # accept
     row(S.accept,      E.base_unmoved,              otherwise,       S.accept,       None,        "ask for the decision",                            EXT + "what is accepted stands on what it goes to", sets={"step": "decide"}),
-    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS, "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
-    row(S.accept,      E.base_moved,                otherwise,       S.review,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
-    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS, "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "ready"}),
-    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "ready"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS, "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "moved"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "moved"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS, "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "moved"}),
+    row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "moved"}),
     row(S.accept,      E.base_absorbed,             otherwise,       S.accept,       None,        "no change is left: ask a person",                 EXT + "an empty change is never accepted", sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was handed over can be lost", sets={"decision": "none", "step": "base"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
@@ -258,7 +265,7 @@ TABLE = table(
     row(S.accept,      E.revert_requested,          WAS_DELIVERED,   S.revert,       None,        "revert requested",                                "§3.11", sets={"step": "work", "decision": "none"}),
     row(S.accept,      E.revert_requested,          otherwise,       S.revert,       None,        "revert requested: nothing was delivered",         "§3.11", sets={"step": "record", "decision": "none"}),
     # revert
-    row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted", "workspace": "ready"}),
+    row(S.revert,      E.change_reverted,           otherwise,       S.revert,       None,        "lay the record down",                             "§3.12", sets={"step": "record", "delivered": "reverted", "workspace": "moved"}),
     row(S.revert,      E.revert_conflicted,         otherwise,       S.revert,       None,        "lay down why it could not be",                    EXT + "a conflicted revert returns to accept", sets={"step": "record"}),
     row(S.revert,      E.revert_recorded,           otherwise,       S.done,         None,        "reverted",                                        "§3.12", sets={"outcome": "reverted"}),
     row(S.revert,      E.revert_refused,            otherwise,       S.accept,       None,        "it conflicts: decide otherwise",                  EXT + "a conflicted revert returns to accept", sets={"step": "decide"}),
@@ -312,7 +319,8 @@ NAMES = (
     naming(REVIEW_PLAN, (PLAN_OPINION_BROKE, E.agent_failed), (LAST_PLAN_OPINION, E.plan_reviews_complete), (otherwise, E.plan_reviewed)),
     naming(INSPECT_PLAN_REVIEW, *SEEN, (PLAN_BLOCKED, E.review_blocked), (PLAN_OK, E.review_ok), (otherwise, E.review_needs_changes)),
     naming(PREPARE, (TREE_READY, E.workspace_ready), (otherwise, E.setup_failed)),
-    naming(MEASURE, (otherwise, E.baseline_recorded)),
+    naming(MEASURE, (UNSTARTED, E.check_cannot_start), (RED, E.base_not_green), (otherwise, E.baseline_recorded), version=2),
+    naming(MEASURE_AGAIN, (otherwise, E.baseline_recorded)),
     naming(CODE, (BROKE, E.agent_failed), (FITS, E.code_written), (otherwise, E.agent_failed)),
     naming(CREW, (CREW_APPROVED, E.crew_done), (otherwise, E.crew_failed)),
     naming(INSPECT_CODE, *SEEN, (LEAVES_BOUNDS, E.bounds_left), (SAYS_UNCLEAR, E.plan_unclear), (SAYS_MISMATCH, E.scope_mismatch), (LEAVES_PLAN, E.scope_mismatch), (EMPTY, E.codegen_empty), (BUILT, E.codegen_completed), (otherwise, E.documents_damaged)),
@@ -337,7 +345,8 @@ NAMES = (
 )
 # fmt: on
 # fmt: off
-FOLDS = tuple(fold(e, change) for change, events in (
+RAISED = {folds.measured: 2, folds.suites_run: 2, folds.tests_sent_back: 2}  # versions of folds that were changed
+FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events in (
     (folds.heard, (E.words_given,)),
     (folds.others_there, (E.others_there,)),
     (folds.others_missing, (E.others_missing,)),
@@ -356,6 +365,7 @@ FOLDS = tuple(fold(e, change) for change, events in (
     (folds.prepared, (E.workspace_ready,)),
     (folds.setup_failed, (E.setup_failed,)),
     (folds.measured, (E.baseline_recorded,)),
+    (folds.base_failed, (E.check_cannot_start, E.base_not_green)),
     (folds.coded, (E.code_written,)),
     (folds.crew_coded, (E.crew_done,)),
     (folds.nothing_coded, (E.codegen_empty,)),
@@ -399,6 +409,7 @@ LAWS: tuple[Law, ...] = (
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
     Never(S.accept, when=TOUCHED),
     *(Never(phase, when=AWAITS) for phase in (*PHASES[1:], S.done)),
+    *(Never(phase, when=UNCHECKED) for phase in PHASES[1:]),
     Never(S.test, when=UNSEEN_RESULTS),
     Before(S.plan_review, then=S.codegen),
     Before(S.codegen, then=S.review),
@@ -416,6 +427,8 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
+    context_version=2,
+    upcasts={1: ctx.with_checked_base},
     namings=NAMES,
     folds=FOLDS,
     laws=LAWS,
@@ -428,7 +441,7 @@ MACHINE = machine(
             "evidence", "base", "decide", "deliver",
         ),
         "others": ("none", "awaited"),
-        "workspace": ("unprepared", "ready", "measured"),
+        "workspace": ("unprepared", "ready", "measured", "moved"),
         "evidence": ("plain", "touched", "accepted"),
         "decision": ("none", *DECISIONS.values()),
         "delivered": ("no", "yes", "reverted"),
@@ -437,4 +450,5 @@ MACHINE = machine(
     successes=("accepted",),
     roles=(),
     begin=lambda request: (E.task_received, *ctx.begin(request)),
+    begin_version=2,
 )  # fmt: skip

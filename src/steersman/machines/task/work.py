@@ -107,6 +107,7 @@ def crew(c: Context) -> dict[str, Any]:
         "machine": "roundtable",
         "mode": "implementation",
         "deliver": "none",
+        "red_base": "fix",  # it may stand on a change of this task whose tests fail
         "task_ref": c.documents.get("planning/planning.ai.json", "") or c.task_ref,
         "base_commit": stands_on(c)["commit"],
         "base_tree": stands_on(c)["tree"],

@@ -14,12 +14,13 @@ from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.config import check_commands
 from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
+from steersman.judges.base_checks import judge_base
 from steersman.judges.baseline import stale
 from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import argv_beyond, bounds_of
-from steersman.runtime.performers.tree import failure_text, ready_tree, tree_at
+from steersman.runtime.performers.tree import SHOWN, failure_text, ready_tree, tree_at
 
 if TYPE_CHECKING:
     from steersman.machines.coordinator.bounds import Bounds
@@ -43,14 +44,17 @@ async def baseline(call: Call) -> BaselineFacts:
     except WorkspaceError as error:
         return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     bad = [r for r in results if r.verdict != "passed"]
+    base = judge_base(results, frozenset(call.config.known_failures))
     return BaselineFacts(
         tree=round_.tree,
         checks=len({r.name for r in results}),
         failed=len({r.name for r in bad}),
+        unstarted=len(base.unstarted),
+        red=len(base.red),
         tests=sum({r.name: r.tests or 0 for r in results}.values()),
         stale=len(stale(call.config.known_failures, results)),
         results_ref=call.payloads.put(msgspec.json.encode(results).decode()),
-        first_ref=call.payloads.put(failure_text(call, bad[0])) if bad else "",
+        first_ref=call.payloads.put("\n\n".join(failure_text(call, r) for r in base.shown)),
     )
 
 
@@ -185,6 +189,6 @@ def _facts(
         failed_commands=tuple(digest_of(c)[:16] for c in w.failed_commands),
         failure_keys=tuple(digest_of(c)[:16] for c in w.failure_keys),
         results_ref=put(msgspec.json.encode(results).decode()),
-        first_ref=put(failure_text(call, w.first)) if w.first else "",
+        first_ref=put(failure_text(call, w.first, SHOWN)) if w.first else "",
         questions_ref=put("\n".join(w.questions)),
     )

@@ -2,14 +2,17 @@
 
 import asyncio
 
+from msgspec.structs import replace
+
 from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import setup_commands
 from steersman.contracts.facts import SetupFacts
 from steersman.contracts.workspace import Checkout
 from steersman.errors import WorkspaceError
 from steersman.runtime.call import Call
+from steersman.views.failed_check import TAIL, failed_check_lines
 
-SHOWN = 4_000  # characters of a failing check's output that the next round is given
+SHOWN = 40  # lines of each stream of a failing check that the next round is given
 
 
 async def setup(call: Call) -> SetupFacts:
@@ -52,10 +55,11 @@ async def _set_up(call: Call, tree: Checkout) -> tuple[int, CommandResult | None
     return len(results), failed
 
 
-def failure_text(call: Call, r: CommandResult) -> str:
-    """A command that failed, in words, with the end of what it printed; a secret is hidden before anything is cut off."""
-    head = f"{r.name}: {' '.join(r.argv)}\nverdict: {r.verdict}, exit code {r.exit_code}"
-    return f"{head}\n{r.reason}\n{call.payloads.hide(r.output)[-SHOWN:]}".rstrip()
+def failure_text(call: Call, r: CommandResult, tail: int = TAIL) -> str:
+    """A command that failed, with the last `tail` lines of each stream; a secret is hidden before anything is cut off."""
+    hide = call.payloads.hide
+    shown = replace(r, output=hide(r.output), errors=hide(r.errors), reason=hide(r.reason))
+    return "\n".join(failed_check_lines(shown, tail))
 
 
 async def set_up_tree(call: Call, tree: Checkout) -> tuple[int, CommandResult | None]:

@@ -1,0 +1,57 @@
+"""Says why a run stopped on its base tree before any agent was called, and the exact commands that help.
+
+**Invariant:** words and commands only; which checks failed is `failed_check.py`'s.
+"""
+
+import shlex
+
+import msgspec
+
+NOT_GREEN = "base_not_green"
+CANNOT_START = "check_cannot_start"
+PROBLEMS = (NOT_GREEN, CANNOT_START)
+_UNPAID = "No agent was called, nothing was spent."
+_REASONS = {
+    NOT_GREEN: f"Checks fail on the base tree. {_UNPAID}",
+    CANNOT_START: f"A check cannot start on the base tree. {_UNPAID}",
+}
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """One way on: what it does, and the command to type."""
+
+    meaning: str
+    command: str
+
+
+def base_stop_reason(problem: str) -> str:
+    """Why the run stopped, in plain words."""
+    return _REASONS[problem]
+
+
+def base_stop_remedies(problem: str, run: str, machine: str, title: str, me: str) -> list[Remedy]:
+    """The commands that fix or acknowledge what stopped a run; its task is named word for word where it fits."""
+    begin = start_again_command(machine, title, me)
+    if problem == CANNOT_START:
+        return [
+            Remedy("correct [checks] or [worktree] setup in steersman.toml, and prove it", f"{me} init --check"),
+            Remedy("then start again", begin),
+        ]  # fmt: skip
+    return [
+        Remedy("acknowledge these failures by name, then start again", f"{me} acknowledge {run}"),
+        Remedy("or start a run that has to make them pass", f"{begin} --fix-base"),
+    ]
+
+
+def start_again_command(machine: str, title: str, me: str) -> str:
+    """The command that starts a new run with the same task."""
+    return " ".join((me, "run", _quote(title), *(() if machine == "roundtable" else ("--as", machine))))
+
+
+def remedy_lines(remedies: list[Remedy]) -> list[str]:
+    """As lines: what it does, and below it the command."""
+    return [line for r in remedies for line in (f"{r.meaning}:", f"  {r.command}")]
+
+
+def _quote(title: str) -> str:
+    return '"the same task"' if title.endswith("…") else shlex.quote(title)

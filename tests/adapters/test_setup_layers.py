@@ -1,0 +1,253 @@
+"""Setup that is made once and fits every tree; checks that cannot write what they judge."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steersman.adapters.commands import LocalCommands
+from steersman.adapters.git import GitWorkspace
+from steersman.adapters.sandbox import probe
+from steersman.contracts.commands import Command
+
+PY = sys.executable
+INSTALL = "import os; os.makedirs('.venv', exist_ok=True); open('.venv/where', 'w').write(os.getcwd()); print('installed')"
+
+
+class Bench:
+    """A repository, its workspace, and commands in its trees."""
+
+    def __init__(self, tmp_path, mode):
+        self.sandbox = probe(mode)
+        self.repo = tmp_path / "repo"
+        for name, text in {
+            "requirements.txt": "a==1\n",
+            "calc.py": "x = 1\n",
+            "tests/test_calc.py": "one\n",
+        }.items():
+            path = self.repo / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.repo / ".gitignore").write_text(".venv\n")
+        self.git("init", "-q", "-b", "main")
+        self.commit("First")
+        self.state = tmp_path / "state" / "steersman" / "shop-1234567890"
+        self.state.mkdir(parents=True)
+        self.workspace = GitWorkspace(self.repo, self.state)
+        self.number = 0
+
+    def git(self, *args):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(("git", *who, *args), cwd=self.repo, check=True, capture_output=True)
+
+    def commit(self, message):
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+
+    def tree(self, commit=None):
+        self.number += 1
+        base = commit or self.workspace.base("main").commit
+        run = f"r{self.number}"  # trees of one run are removed when the next one is made
+        return self.workspace.checkout(run, base, f"{run}:1:1", untouched=True)
+
+    def change(self, **files):
+        """A change that an agent made, recorded."""
+        base = self.workspace.base("main")
+        tree = self.workspace.checkout("coder", base.commit, f"coder:{self.number}:1")
+        for name, text in files.items():
+            Path(tree.path, name.replace("__", "/").replace("_py", ".py").replace("_txt", ".txt")).write_text(
+                text
+            )
+        return self.workspace.capture("coder", tree.path, base.commit, f"made-{self.number}").commit
+
+    def set_up(self, tree, code=INSTALL):
+        commands = LocalCommands((), self.sandbox)
+        return asyncio.run(commands.set_up([Command("setup 1", (PY, "-c", code))], tree, "r1:9:1", 60))
+
+    def run(self, tree, code, **more):
+        commands = LocalCommands((), self.sandbox, **more)
+        command = Command("unit", (PY, "-c", code), tests=False)
+        return asyncio.run(commands.run(command, tree.path, "r1:9:1", 60))
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Bench(tmp_path, "auto")
+    if not made.sandbox.isolated:
+        pytest.skip(f"NOT SHOWN, no sandbox on this machine: {made.sandbox.why}")
+    return made
+
+
+@pytest.fixture
+def open_bench(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Bench(tmp_path, "off")
+
+
+def test_setup_is_made_once_and_found_at_one_path(bench):
+    """A second tree with the same lock files runs no step, and both see what was installed at the same path."""
+    first = bench.tree()
+    (done,) = bench.set_up(first)
+    assert done.exit_code == 0, done
+    second = bench.tree(bench.change(calc_py="x = 2\n"))
+    assert second.changed
+    assert not first.changed
+    assert bench.set_up(second) == ()
+    for tree in (first, second):
+        result = bench.run(tree, "import os; print(os.getcwd(), open('.venv/where').read())")
+        assert result.output == "/steersman/shop /steersman/shop\n", result
+    assert list(Path(second.path, ".venv").iterdir()) == []
+
+
+def test_another_lock_file_is_another_setup(bench):
+    """What an agent's change of the dependencies installs is for its own tree alone."""
+    bench.set_up(bench.tree())
+    changed = bench.tree(bench.change(requirements_txt="a==2\n"))
+    assert len(bench.set_up(changed)) == 1
+    assert len(list((bench.state / "setups").glob("[0-9a-f]*"))) == 1
+    again = bench.tree()
+    assert bench.set_up(again) == ()
+
+
+def test_what_was_built_from_sources_fits_one_tree(bench):
+    """Setup that leaves build output runs again for other sources."""
+    build = (
+        "import os; os.makedirs('dist', exist_ok=True); open('dist/out', 'w').write(open('calc.py').read())"
+    )
+    assert len(bench.set_up(bench.tree(), build)) == 1
+    assert bench.set_up(bench.tree(), build) == ()
+    changed = bench.tree(bench.change(calc_py="x = 2\n"))
+    assert len(bench.set_up(changed, build)) == 1
+    assert bench.run(changed, "print(open('dist/out').read())").output == "x = 2\n\n"
+
+
+def test_setup_is_no_part_of_a_change(bench):
+    """Neither files that setup creates nor lock files that it rewrites are recorded."""
+    code = (
+        "open('package-lock.json', 'w').write('{}'); open('requirements.txt', 'a').write('# touched'); "
+        + INSTALL
+    )
+    tree = bench.tree()
+    bench.set_up(tree, code)
+    made = bench.workspace.capture("r1", tree.path, tree.commit, "made")
+    assert (made.files, made.tree) == ((), tree.tree)
+
+
+def test_without_a_sandbox_setup_is_no_part_of_a_change_either(open_bench):
+    """There it is in the tree itself, and left out by name."""
+    code = (
+        "open('package-lock.json', 'w').write('{}'); open('requirements.txt', 'a').write('# touched'); "
+        + INSTALL
+    )
+    tree = open_bench.tree()
+    open_bench.set_up(tree, code)
+    assert Path(tree.path, ".venv", "where").exists()
+    made = open_bench.workspace.capture("r1", tree.path, tree.commit, "made")
+    assert (made.files, made.tree) == ((), tree.tree)
+
+
+REWRITE = "open('tests/test_calc.py', 'w').write('two')"
+
+
+def test_a_check_of_a_change_cannot_write_tracked_files(bench):
+    """They are read-only; new files can be made where the base run made some, and are gone afterwards."""
+    tree = bench.tree(bench.change(calc_py="x = 2\n"))
+    bench.set_up(tree)
+    for code in (
+        REWRITE,
+        "import os; os.remove('calc.py')",
+        "import os; os.rename('tests', 'other')",
+        "import os; os.replace('requirements.txt', 'calc.py')",
+        "open('tests/new.txt', 'w')",
+        "open('.venv/where', 'w')",
+    ):
+        result = bench.run(tree, code)
+        assert result.exit_code != 0, (code, result)
+    assert bench.run(tree, "open('report.xml', 'w').write('x')").exit_code == 0
+    assert not Path(tree.path, "report.xml").exists()
+
+
+def test_checks_write_where_the_base_run_wrote(bench):
+    """A directory in which a check on the base made or removed entries takes new ones, and its files stay read-only."""
+    base = bench.tree()
+    bench.set_up(base)
+    passing = "import os; open('tests/tmp.txt', 'w').write('x'); os.remove('tests/tmp.txt')"
+    assert bench.run(base, passing).exit_code == 0
+    tree = bench.tree(bench.change(calc_py="x = 2\n"))
+    bench.set_up(tree)
+    assert bench.run(tree, passing).exit_code == 0
+    assert bench.run(tree, REWRITE).exit_code != 0
+
+
+def test_a_named_directory_is_writable(bench):
+    """`[worktree] writable` adds directories; what setup made is copied for each command."""
+    tree = bench.tree(bench.change(calc_py="x = 2\n"))
+    bench.set_up(tree)
+    assert bench.run(tree, "open('.venv/where', 'a').write('!')", writable=(".venv",)).exit_code == 0
+    assert bench.run(tree, "print(open('.venv/where').read())").output == "/steersman/shop\n"
+    assert bench.run(tree, "open('tests/new.txt', 'w')", writable=("tests/",)).exit_code == 0
+
+
+def test_without_a_sandbox_a_rewritten_file_fails_the_check(open_bench):
+    """Also where its content and date are put back."""
+    code = (
+        "import os; old = os.stat('calc.py'); text = open('calc.py').read(); open('calc.py', 'w').write('y'); "
+        "open('calc.py', 'w').write(text); os.utime('calc.py', ns=(old.st_atime_ns, old.st_mtime_ns))"
+    )
+    tree = open_bench.tree(open_bench.change(calc_py="x = 2\n"))
+    open_bench.set_up(tree)
+    result = open_bench.run(tree, code)
+    assert (result.verdict, result.exit_code) == ("failed", 0)
+    assert result.reason == "it changed files of the tree while it ran: calc.py"
+
+
+def test_on_the_base_only_other_content_counts(bench):
+    """A check of the project's own that writes the same bytes again is fine; one that changes a file is not."""
+    tree = bench.tree()
+    bench.set_up(tree)
+    same = "text = open('calc.py').read(); open('calc.py', 'w').write(text)"
+    assert bench.run(tree, same).verdict == "passed"
+    assert "calc.py" in bench.run(tree, "open('calc.py', 'w').write('other')").reason
+
+
+def test_caches_are_published_by_the_base_alone(bench):
+    """What a check of a change writes into its home is gone; what one on the base wrote is there."""
+    write = "import os; open(os.path.expanduser('~/{}'), 'w').write('x')"
+    look = "import os; print(sorted(os.listdir(os.path.expanduser('~'))))"
+    base = bench.tree()
+    bench.set_up(base)
+    changed = bench.tree(bench.change(calc_py="x = 2\n"))
+    bench.set_up(changed)
+    assert bench.run(base, write.format("cached")).exit_code == 0
+    assert bench.run(changed, write.format("planted")).exit_code == 0
+    assert bench.run(changed, write.format("cached")).exit_code == 0
+    assert bench.run(changed, look).output == "['cached']\n"
+
+
+def test_build_output_of_the_base_is_copied_for_a_change(bench):
+    """Unchanged files are older than it, changed ones are newer: a build tool builds what is needed."""
+    base = bench.tree()
+    bench.set_up(base)
+    build = "import os; os.makedirs('target', exist_ok=True); open('target/out', 'w').write('built')"
+    assert bench.run(base, build).exit_code == 0
+    changed = bench.tree(bench.change(calc_py="x = 2\n"))
+    bench.set_up(changed)
+    stale = "import os; print(*(f for f in ('calc.py', 'requirements.txt') if os.stat(f).st_mtime > os.stat('target/out').st_mtime))"
+    assert bench.run(changed, stale).output == "calc.py\n"
+    assert bench.run(changed, "open('target/out', 'w').write('planted')").exit_code == 0
+    assert bench.run(changed, "print(open('target/out').read())").output == "built\n"
+    made = bench.workspace.capture("r2", changed.path, changed.commit, "made")
+    assert made.files == ()
+
+
+def test_a_tree_takes_everything_with_it(bench):
+    """Layers of its own and notes beside a tree are removed with it."""
+    changed = bench.tree(bench.change(requirements_txt="a==3\n"))
+    bench.set_up(changed)
+    bench.workspace.remove("r1")
+    assert not (bench.state / "worktrees" / "r1").exists()
+    assert not os.path.lexists(changed.path)

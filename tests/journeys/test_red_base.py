@@ -1,0 +1,166 @@
+"""The base tree is checked before any agent is called: what stops a run there, and what lets it go on."""
+
+import json
+
+import pytest
+from errand import crew as task_crew
+from errand import hand_out
+from voyage import TESTS, UNIT, WRONG, crew, story
+
+LOUD = TESTS.replace(
+    "        self",
+    "        import sys; print('said aloud'); print('said in anger', file=sys.stderr)\n        self",
+)
+STOP = {"rules": {"red_base": "stop"}}
+
+
+def agent_calls(project, run):
+    """How many calls of agents a run has planned."""
+    return sum("role" in item["input"] for e in project.entries(run) for item in e.get("planned", ()))
+
+
+@pytest.mark.parametrize("mode", ["proposal", "implementation"])
+def test_a_red_base_stops_before_any_agent_is_called(project, mode):
+    """The run ends with the reason, the failing test, both streams and the commands that help; nobody was called."""
+    (project.repo / "test_calc.py").write_text(LOUD)
+    done = project.run(story(mode=mode, **STOP))
+    told = done.json()
+    assert (done.code, told["outcome"], told["base_problem"]) == (1, "base_not_green", "base_not_green")
+    run = told["run"]
+    assert agent_calls(project, run) == 0
+    assert told["next"] == [f"steersman acknowledge {run}", "steersman run 'Fix add' --fix-base"]
+    for words in (("show", run), ("why", run), ("report", run)):
+        out = project.call(*words).out
+        for part in ("unit: failed · exit code 1", "python3 -m unittest -q", "1 test failed: test_calc.Add.test_add",
+                     "standard output:", "│ said aloud", "standard error", "│ FAILED (failures=1)"):  # fmt: skip
+            assert part in out, (words, part, out)
+    assert "nothing was spent" in project.call("show", run).out
+
+
+def test_acknowledged_failures_let_a_run_go_on(project):
+    """`acknowledge` writes the names and nothing else, only when a person says so; then the same command goes through."""
+    told = story(mode="proposal", **STOP)
+    run = project.run(told).json()["run"]
+    path = project.repo / "steersman.toml"
+    path.write_text("# ours\n" + path.read_text().replace("[checks]", "[checks]  # what counts"))
+    before = path.read_text()
+    asked = project.call("acknowledge", run)
+    assert (asked.code, path.read_text()) == (2, before)
+    assert "--yes" in asked.err
+    assert "  test_calc.Add.test_add" in asked.out
+    assert project.call("acknowledge", run, "no.such.test", "--yes").code == 2
+    done = project.call("acknowledge", run, "test_calc.py::Add::test_add", "--yes")
+    assert done.code == 0
+    assert "steersman run 'Fix add'" in done.out
+    added = 'known_failures = [\n    "test_calc.Add.test_add",\n]\n'
+    assert path.read_text() == before.replace("[worktree]", f"{added}[worktree]")
+    assert "nothing to add" in project.call("acknowledge", run).out
+    again = project.call("run", "Fix add", "--json")
+    assert (again.code, again.json()["outcome"]) == (3, "await_operator_confirm")
+
+
+def test_a_run_that_is_to_fix_the_base(project):
+    """With --fix-base the failures are not acknowledged: the change has to make them pass."""
+    project.prepare(story(**STOP))
+    done = project.call("run", "Fix add", "--mode", "implementation", "--fix-base", "--json")
+    assert (done.code, done.json()["outcome"]) == (0, "approved")
+    worse = crew(
+        coder=[{"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]}]
+    )
+    (project.repo / "crew.yaml").write_text(json.dumps(worse))
+    done = project.call(
+        "run", "Fix add", "--mode", "implementation", "--max-iterations", "1", "--fix-base", "--json"
+    )
+    assert done.json()["outcome"] == "max_iterations_reached"
+
+
+def test_a_check_that_cannot_start_stops_before_any_agent(project):
+    """A program that is not there is no red test: the run says which, and what to correct; nothing acknowledges it."""
+    done = project.run(story(checks={"unit": UNIT, "lint": ["no-such-linter"]}))
+    told = done.json()
+    assert (done.code, told["outcome"]) == (1, "check_cannot_start")
+    assert agent_calls(project, told["run"]) == 0
+    assert told["next"][0] == "steersman init --check"
+    shown = project.call("show", told["run"]).out
+    assert "lint: failed" in shown
+    assert "not found" in shown
+    refused = project.call("acknowledge", told["run"], "--yes")
+    assert "lint cannot be acknowledged: it cannot start" in refused.err
+
+
+def test_a_setup_that_fails_says_why(project):
+    """The same lines as for a check, both streams, before any agent."""
+    step = ["python3", "-c", "import sys; print('fetching'); sys.exit('no such index')"]
+    done = project.run(story(mode="proposal", setup=[step]))
+    told = done.json()
+    assert (done.code, told["outcome"]) == (1, "setup_failed")
+    assert agent_calls(project, told["run"]) == 0
+    shown = project.call("show", told["run"]).out
+    for part in ("setup 1: failed · exit code 1", "│ fetching", "│ no such index"):
+        assert part in shown
+
+
+def test_a_base_without_tests_is_not_red(project):
+    """The run begins, and says that the change has to bring the first tests."""
+    (project.repo / "test_calc.py").unlink()
+    done = project.run(story(mode="proposal", **STOP))
+    assert done.json()["outcome"] == "await_operator_confirm"
+    assert "the change has to bring the first ones" in project.call("show", done.json()["run"]).out
+
+
+def test_a_failing_check_of_a_round_is_shown_everywhere(project):
+    """`run`, `show`, the report and the coder's next prompt have the command, its end and both streams."""
+    (project.repo / "test_calc.py").write_text(LOUD)
+    coder = [
+        {
+            "mode": "implementation",
+            "round": "1",
+            "say": "x",
+            "edit": [{"write": "calc.py", "text": WRONG + "#\n"}],
+        },
+        {"mode": "implementation", "say": "y", "edit": [{"write": "calc.py", "text": WRONG + "##\n"}]},
+    ]
+    told = story(crew=crew(coder=coder), rules={"repeated_failure": "same_failure"})
+    project.prepare(told)
+    done = project.call("run", "Fix add", "--mode", "implementation", "--max-iterations", "2")
+    run = project.only()
+    parts = (
+        "python3 -m unittest -q",
+        "standard output:",
+        "│ said aloud",
+        "standard error",
+        "│ FAILED (failures=1)",
+    )
+    shown = {
+        "run": done.out,
+        "show": project.call("show", run).out,
+        "report": project.call("report", run).out,
+    }
+    kept = map(json.loads, project.call("audit", "export", run, "--payloads").out.splitlines())
+    texts = [str(line.get("text", "")) for line in kept]
+    shown["prompt"] = next(text for text in texts if "## must fix" in text)
+    for where, text in shown.items():
+        for part in parts:
+            assert part in text, (where, part, text)
+
+
+def test_a_task_waits_on_a_red_base_before_its_first_planner(project):
+    """The gate shows what fails and the commands that help; another try checks again."""
+    hand_out(project, task_crew())
+    path = project.repo / "steersman.toml"
+    path.write_text(path.read_text().replace('red_base = "fix"', 'red_base = "stop"'))
+    done = project.call("run", "Fix add", "--as", "task")
+    run = project.only()
+    assert (done.code, agent_calls(project, run)) == (3, 0)
+    for part in (
+        "unit: failed · exit code 1",
+        "1 test failed: test_calc.Add.test_add",
+        f"acknowledge {run}",
+        f"tasks retry {run}",
+    ):
+        assert part in done.out, done.out
+    again = project.call("tasks", "retry", run)
+    assert (again.code, agent_calls(project, run)) == (3, 0)
+    assert project.call("acknowledge", run, "--yes").code == 0
+    fixed = project.call("run", "Fix add", "--as", "task", "--json")
+    assert fixed.json()["gates"][0]["job"] == "decide"
