@@ -44,7 +44,7 @@ def test_lists_and_tables():
     }
     assert config.worktree.setup == (SetupStep(("npm", "ci")), SetupStep(("npm", "ci"), "docs"))
     assert config.worktree.writable == ("build", "packages/a/.cache")
-    assert config.redact.env == ("OTHER", "DATABASE_URL")
+    assert config.env == {"CI": "true", "DATABASE_URL": "env:DATABASE_URL"}
 
 
 def test_commands_of_a_configuration():

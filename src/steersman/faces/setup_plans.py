@@ -129,9 +129,9 @@ def missing_programs(plan: Plan) -> list[str]:
 def commands_shown(config: Config, choice: SetupChoice | None = None) -> Iterator[str]:
     """Everything that is about to run, in groups, on one screen."""
     if config.worktree.setup:
-        yield "  setup, with the network:"
+        yield "  setup:"
         yield from (f"    {_command(step.run, step.cwd)}" for step in config.worktree.setup)
-    yield f"  checks, {'with' if config.sandbox.network else 'without'} the network:"
+    yield "  checks:"
     yield from (f"    {name}: {_command(check.run, check.cwd)}" for name, check in config.checks.items())
     if config.env:
         yield f"  variables: {', '.join(f'{name}={value}' for name, value in config.env.items())}"
@@ -194,7 +194,7 @@ def _troubled(choice: SetupChoice, proof: "Proof") -> int | None:
         return None
     if proof.failed_setup is not None:
         return choice.owner_of_step(proof.failed_step)
-    bad = {r.name for r in proof.results if not counts_tests(r)}
+    bad = {r.name for r in proof.results if not counts_tests(r) and r.verdict != "timeout"}
     return next((n for n, plan in enumerate(choice.plans) if bad & set(plan.checks)), None)
 
 
@@ -214,5 +214,5 @@ def _what_failed(proof: "Proof") -> str:
         lines = full_output(failed).strip().splitlines() or [""]
         why = clip(one_line(failed.reason or lines[-1]), 200)
         return f"`{shlex.join(failed.argv)}` failed" + (f" ({why})" if why else "")
-    bad = next(r for r in proof.results if not counts_tests(r))
+    bad = next(r for r in proof.results if not counts_tests(r) and r.verdict != "timeout")
     return f"{bad.name} {'counted no test' if bad.exit_code == 0 else 'failed before it counted a test'}"

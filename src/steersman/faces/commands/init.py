@@ -13,6 +13,7 @@ from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.errors import MemoryUnavailable, UserError
 from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
+from steersman.ports.sandbox import NOT_ISOLATED
 
 if TYPE_CHECKING:
     from steersman.contracts.workspace import Base
@@ -127,10 +128,10 @@ def _propose_and_prove(deck: Deck, seconds: int, *, yes: bool) -> "tuple[ProvenS
 def _agreed(deck: Deck, base: "Base", config: Config, lines: list[str], *, yes: bool) -> bool:
     """A person's yes to everything that is about to run: the project's own code is in it."""
     box = deck.helm.sandbox(config)
-    where = "in the sandbox" if box.isolated else f"WITHOUT a sandbox ({box.why})"
+    open_ = [] if box.isolated else [f"{NOT_ISOLATED}: {box.why}"]
     branch = f" ({base.branch})" if base.branch else ""
-    head = f"these commands run in a fresh copy of commit {base.commit[:12]}{branch}, {where}:"
-    for line in (head, *lines):
+    head = f"these commands run in a fresh copy of commit {base.commit[:12]}{branch}:"
+    for line in (head, *lines, *open_):
         deck.say(line) if yes or not deck.as_json else deck.warn(line)
     if base.dirty:
         deck.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
