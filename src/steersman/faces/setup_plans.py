@@ -3,6 +3,7 @@
 **Invariant:** nothing is run before it was shown; every plan that may be tried is in `commands_shown`.
 """
 
+import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_ATTEMPTS = 4
 EACH, TOTAL = 64 * 1024, 4 * 1024 * 1024  # bytes of files that are read
+_BLAMES = re.compile(r"\berr|fail|not found|cannot|unsupported", re.IGNORECASE)
 SHOWN = 6  # other commands that are named before the question
 
 
@@ -212,7 +214,8 @@ def _what_failed(proof: "Proof") -> str:
     failed = proof.failed_setup
     if failed is not None:
         lines = full_output(failed).strip().splitlines() or [""]
-        why = clip(one_line(failed.reason or lines[-1]), 200)
+        blamed = next((line for line in reversed(lines) if _BLAMES.search(line)), lines[-1])
+        why = clip(one_line(failed.reason or blamed), 200)
         return f"`{shlex.join(failed.argv)}` failed" + (f" ({why})" if why else "")
     bad = next(r for r in proof.results if not counts_tests(r) and r.verdict != "timeout")
     return f"{bad.name} {'counted no test' if bad.exit_code == 0 else 'failed before it counted a test'}"
