@@ -123,9 +123,7 @@ def _go_all_the_way(
         raise StopTrialError("run", said.reason)
     row["run"] = run
     while said.code == 3 and len(row["asked"]) < MOST_GATES:
-        row["asked"] += [_gate_words(gate) for gate in said.answer.get("gates", [])] or [
-            "a gate without words"
-        ]
+        row["asked"] += _gate_words(project, said.answer)
         said = project.type_command("approve", run, "--json")
     _judge_end(project, plan["change"], said, row)
 
@@ -186,14 +184,19 @@ def _point_codex_at_the_script(path: Path, url: str) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def _gate_words(gate: Any) -> str:
-    if not isinstance(gate, dict):
-        return str(gate)
-    words = [
-        gate.get("name") or gate.get("gate") or "",
-        gate.get("asks") or gate.get("question") or gate.get("why") or "",
-    ]
-    return ": ".join(" ".join(str(word).split()) for word in words if word)[:300]
+def _gate_words(project: TrialProject, answer: dict[str, Any]) -> list[str]:
+    """Each open gate by name; one that is no confirmation of a proposal, with its reason."""
+    words = []
+    for gate in answer.get("gates", []):
+        name = gate.get("job", "gate")
+        reasons = []
+        if name != "confirm":
+            why = project.type_command("why", answer["run"], "--json", counted=False).answer
+            reasons = [
+                str(reason.get("what", "")) for reason in why.get("reasons", []) if reason.get("urgent")
+            ]
+        words.append(": ".join([name, *reasons[:1]])[:400])
+    return words or ["a gate without a name"]
 
 
 def _judge_end(project: TrialProject, change: Change, said: Typed, row: dict[str, Any]) -> None:
