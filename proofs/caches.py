@@ -6,7 +6,7 @@ DIR holds checked-out repositories (Go and Rust for the ratio; any kind for setu
 first run, and then, in turn, the project's check outside and a run of steersman with the same product change. Outside is
 another copy with the same setup and a warm cache of its own. The crew is scripted, so only checks take time.
 
-How setup is observed: a last setup step writes the time into an untracked file, and a check prints it. Setup ran once when
+How setup is observed: a first setup step writes the time into an untracked file, and a check prints it. Setup ran once when
 every check of every run prints the same time. `--write` keeps the figures in proofs/caches.json.
 """
 
@@ -117,17 +117,11 @@ def _add_stamp(path: Path) -> None:
     config = tomllib.loads(text)
     step = json.dumps(["sh", "-c", f"date +%s%N > {STAMP_FILE}"])
     check = f'{STAMP_CHECK} = {{ run = ["cat", "{STAMP_FILE}"], exit_code_is_enough = true }}'
-    lines, inside = [], False
+    lines = []
     for line in text.splitlines():
-        head = line.split("#")[0].strip()
-        if head.startswith("setup =") and config.get("worktree", {}).get("setup"):
-            inside = True
-        if inside and head.endswith("]") and (head == "]" or head.count("[") == head.count("]")):
-            lines.append(f"{line[: line.rindex(']')].rstrip().rstrip(',')}, {step}]")
-            inside = False
-            continue
-        lines.append(line)
-        if head == "[checks]":
+        first = line.startswith("setup = [") and config.get("worktree", {}).get("setup")
+        lines.append(line.replace("[", f"[{step}, ", 1) if first else line)
+        if line.split("#")[0].strip() == "[checks]":
             lines.append(check)
     if not config.get("worktree", {}).get("setup"):
         place = next((n for n, line in enumerate(lines) if line.strip() == "[worktree]"), None)

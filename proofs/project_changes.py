@@ -166,7 +166,8 @@ def _go_change(repo: Path, check: Check, files: Sequence[str], mark: int) -> Cha
 def _go_files(folder: PurePosixPath, package: str, mark: int) -> Change:
     code = (
         f"package {package}\n\n// clampNumber limits value to the range from low to high. {mark}\n"
-        "func clampNumber(value, low, high int) int {\n\treturn max(low, min(value, high))\n}\n"
+        "func clampNumber(value, low, high int) int {\n"
+        "\tif value < low {\n\t\treturn low\n\t}\n\tif value > high {\n\t\treturn high\n\t}\n\treturn value\n}\n"
     )
     test = (
         f'package {package}\n\nimport "testing"\n\nfunc TestClampNumber(t *testing.T) {{\n'

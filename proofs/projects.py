@@ -7,7 +7,8 @@ models, `steersman init --yes`, `steersman run`, and `approve` for every gate. T
 form of the project's own runner, the reviewer approves, the tester proposes one of the project's commands. A repository
 holds when its checks are proven and the change is delivered with at most five commands and no file edited by hand.
 
-DIR/truth.json may say what is true outside steersman: {"name": {"kind": "…", "tests": 12, "failed": 0, "seconds": 3}}.
+DIR/truth.json may say what is true outside steersman: {"name": {"kind": "…", "tests": 12, "also": [11]}}; `also` has the
+numbers of a runner that counts skipped tests or halves of a script in another way.
 `--write` keeps the figures in proofs/projects.json and proofs/projects.md.
 
 **Invariant:** one thing is not as for a user: where the scripted model is. codex reads it from the role's table, so the
@@ -157,7 +158,7 @@ def _init(project: TrialProject, truth: dict[str, Any], row: dict[str, Any]) -> 
     counted = sum(check.get("tests") or 0 for check in found.values())
     row["tests"], row["proven"] = counted, not unproven and counted > 0
     if "tests" in truth:
-        row["as_outside"] = counted == truth["tests"]
+        row["as_outside"] = counted in (truth["tests"], *truth.get("also", ()))
     if said.code or not row["proven"]:
         reasons = "; ".join(
             f"{name}: {found[name].get('verdict')}, {found[name].get('reason')}" for name in unproven
@@ -212,13 +213,12 @@ def _judge_end(project: TrialProject, change: Change, said: Typed, row: dict[str
         for check in answer.get("checks", [])
     ]
     if said.code != 0 or answer.get("outcome") != "approved":
-        why = "; ".join(
-            f"{c['name']}: {c['verdict']} {c.get('reason', '')}".strip()
-            for c in row["in_the_run"]
-            if c["verdict"] != "passed"
+        failed = [f"{c['name']}: {c['verdict']}" for c in row["in_the_run"] if c["verdict"] != "passed"]
+        words = [answer.get(key) for key in ("outcome", "last_round_outcome", "cause", "detail")]
+        why = " · ".join(str(word) for word in (*words, *failed) if word)
+        raise StopTrialError(
+            f"run ({answer.get('state')})", f"{why or said.reason}{_failed_output(project, row['run'])}"
         )
-        cause = answer.get("cause") or answer.get("detail") or said.reason
-        raise StopTrialError(f"run ({answer.get('state')})", f"{cause} {why}".strip()[:600])
     if not answer.get("delivered"):
         raise StopTrialError("delivery", "approved, but nothing was delivered")
     names = project.git("diff", "--name-only", project.base, answer["delivered"]).splitlines()
@@ -234,6 +234,20 @@ def _judge_end(project: TrialProject, change: Change, said: Typed, row: dict[str
     if strange or project.git("rev-parse", "HEAD") != project.base:
         raise StopTrialError("delivery", f"the checkout is not as it was: {strange[:6]}")
     row["delivered"] = True
+
+
+def _failed_output(project: TrialProject, run: str) -> str:
+    """The end of what the last failed check on the tape printed."""
+    lines = project.type_command("audit", "export", run, "--payloads", counted=False).stdout.splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
+    texts = {row["payload"]: row["text"] for row in rows if "payload" in row}
+    parts = [row["entry"]["data"] for row in rows if row.get("entry", {}).get("kind") == "part_finished"]
+    failed = [part for part in parts if part.get("verdict") != "passed" and part.get("ref") in texts]
+    if not failed:
+        return ""
+    record = json.loads(texts[failed[-1]["ref"]])
+    output = " ".join(str(record.get("output") or record.get("reason") or "").split())
+    return f" · {record['name']} printed: …{output[-300:]}"
 
 
 def _keep_logs(place: Path, project: TrialProject) -> None:
