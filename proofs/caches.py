@@ -105,7 +105,7 @@ def _compare(row: dict[str, Any], runs: list[dict[str, Any]], figures: dict[str,
         "outside": middle["outside"],
         "ratio": round(middle["inside"] / middle["outside"], 2),
         "setup_reused": len(stamps) == 1 and all(run["stamps"] for run in runs),
-        "setup_times_seen": len(stamps),
+        "setup_times_seen": [run["stamps"] for run in runs],
         "setup_steps_on_tape": [run["steps"] for run in runs],
         "extra_check_runs": max(run["extra"] for run in runs),
     }

@@ -222,6 +222,7 @@ class NodeStyle:
     end: str
     modules: bool  # import and export, not require
     typed: bool
+    spaced: bool  # a space inside the braces of an import
 
     def quoted(self, text: str) -> str:
         """A string literal."""
@@ -229,6 +230,7 @@ class NodeStyle:
 
     def load(self, names: str, source: str) -> str:
         """An import of `names` (a name, or names in braces)."""
+        names = names if self.spaced else names.replace("{ ", "{").replace(" }", "}")
         if self.modules:
             return f"import {names} from {self.quoted(source)}{self.end}\n"
         names = names.removeprefix("* as ")
@@ -245,18 +247,17 @@ def _node_change(repo: Path, check: Check, files: Sequence[str], mark: int) -> C
     tests = [f for f in mine if _is_node_test(f.removeprefix(prefix))]
     if not tests:
         raise NoChangeError(f"no test file of {runner} was found")
-    example = max(
-        tests,
-        key=lambda f: (Counter(str(PurePosixPath(t).parent) for t in tests)[str(PurePosixPath(f).parent)], f),
-    )
+    named = [f"{prefix}{word.removeprefix('./')}" for word in command.split()]
+    chosen = next((f for f in named if f in tests), None)
+    folders = Counter(PurePosixPath(f).parent for f in tests)
+    example = chosen or max(tests, key=lambda f: (folders[PurePosixPath(f).parent], f))
     text = (repo / example).read_text()
     style = _node_style(example, text, manifest)
     product = _node_product_path(prefix, mine, tests, PurePosixPath(example), style)
-    named = [f"{prefix}{word.removeprefix('./')}" for word in command.split()]
-    chosen = next((f for f in named if f in tests), None)
     path = PurePosixPath(chosen) if chosen else _node_test_path(PurePosixPath(example))
     source = _relative(product, path.parent, text, style)
-    body = _node_test(runner, style, source, appended=bool(chosen))
+    runner_form = "jest globals" if runner == "jest" and "@jest/globals" in text else runner
+    body = _node_test(runner_form, style, source, appended=bool(chosen))
     if chosen:
         body = f"{(repo / chosen).read_text().rstrip()}\n\n{body}"
     return Change(runner, {str(product): _node_code(style, mark)}, {str(path): body})
@@ -321,6 +322,7 @@ def _node_style(example: str, text: str, manifest: Mapping[str, object]) -> Node
         end=";" if re.search(r";\s*$", text, re.MULTILINE) else "",
         modules=suffix in (".ts", ".mts", ".mjs") or (suffix == ".js" and manifest.get("type") == "module"),
         typed=suffix in (".ts", ".mts"),
+        spaced=not re.search(r"^(import|const) \{\w", text, re.MULTILINE),
     )
 
 
@@ -381,8 +383,7 @@ def _node_test(runner: str, style: NodeStyle, source: str, *, appended: bool) ->
     q, end, tab = style.quoted, style.end, style.indent
     cases = ("5, 0, 3), 3", "-5, 0, 3), 0", "2, 0, 3), 2")
     title = q("limits a number to a range")
-    names = "{ clampNumber }" if runner != "ava" else "{clampNumber}"
-    own = style.load(names, source)
+    own = style.load("{ clampNumber }", source)
     strict = style.load("assert", "node:assert")
 
     def lines(call: str) -> str:
@@ -402,6 +403,9 @@ def _node_test(runner: str, style: NodeStyle, source: str, *, appended: bool) ->
         case "vitest":
             head = style.load("{ expect, it }", "vitest")
             return f"{head}{own}\nit({title}, () => {{\n{expects}}}){end}\n"
+        case "jest globals":
+            head = style.load("{ expect, test }", "@jest/globals")
+            return f"{head}{own}\ntest({title}, () => {{\n{expects}}}){end}\n"
         case "jest":
             return f"{own}\ntest({title}, () => {{\n{expects}}}){end}\n"
         case "mocha":

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# What a shell of a user has besides PATH and HOME: certificates, and where toolchains are that live in a home directory.
+REAL_HOME = Path.home()
+# What a shell of a user has besides PATH and HOME: certificates, proxies, toolchains.
 INHERITED = (
     "LANG",
     "SSL_CERT_FILE",
@@ -29,8 +30,6 @@ INHERITED = (
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "NO_PROXY",
-    "PYENV_ROOT",
-    "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "GOROOT",
     "JAVA_HOME",
@@ -80,6 +79,7 @@ class TrialProject:
         self.repo, self.home, self.programs = (self.root / name for name in ("repo", "home", "bin"))
         for folder in (self.home, self.programs, self.root / "state"):
             folder.mkdir(parents=True)
+        self._lend_toolchains()
         shutil.copytree(self.source, self.repo, symlinks=True)
         for name, value in (
             ("user.name", "Ann"),
@@ -92,12 +92,27 @@ class TrialProject:
     @property
     def env(self) -> dict[str, str]:
         """What the user's shell has."""
-        real = Path(os.environ.get("HOME", "/"))
-        toolchains = {"RUSTUP_HOME": real / ".rustup", "PYENV_ROOT": real / ".pyenv"}
-        found = {name: str(path) for name, path in toolchains.items() if path.is_dir()}
-        found |= {name: os.environ[name] for name in INHERITED if os.environ.get(name)}
+        found = {name: os.environ[name] for name in INHERITED if os.environ.get(name)}
         own = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.root / "state"), "STEERSMAN_PERSON": "Ann"}
-        return {**found, **own, "PATH": f"{self.programs}:{os.environ['PATH']}", **self.extra}
+        entries = [self._at_home(entry) for entry in os.environ["PATH"].split(os.pathsep)]
+        return {**found, **own, "PATH": os.pathsep.join((str(self.programs), *entries)), **self.extra}
+
+    def _at_home(self, entry: str) -> str:
+        """A directory of PATH; one below the real home is in the copy's home, where `_lend_toolchains` has put it."""
+        lent = (
+            self.home / Path(entry).relative_to(REAL_HOME)
+            if Path(entry).is_relative_to(REAL_HOME)
+            else Path(entry)
+        )
+        return str(lent) if lent.is_dir() else entry
+
+    def _lend_toolchains(self) -> None:
+        """Toolchains that live in a home directory are in this one too; caches, settings and logins are not."""
+        for name in (".pyenv", ".rustup", ".volta", ".nvm"):
+            if (REAL_HOME / name).is_dir():
+                (self.home / name).symlink_to(REAL_HOME / name)
+        if (REAL_HOME / ".cargo" / "bin").is_dir():
+            shutil.copytree(REAL_HOME / ".cargo" / "bin", self.home / ".cargo" / "bin", symlinks=True)
 
     def git(self, *words: str) -> str:
         """Runs git in the copy."""
