@@ -24,7 +24,7 @@ from typing import Any
 
 from figures import stamp
 from project_changes import Change, Check, NoChangeError, make_change
-from trial_project import TrialProject, list_repositories
+from trial_project import TrialProject, end_cleanly_on_sigterm, list_repositories
 
 HERE = Path(__file__).resolve().parent
 MOST_RATIO = 1.5
@@ -243,6 +243,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the figures in proofs/")
     parser.add_argument("--python", default=sys.executable, help="the interpreter whose steersman is tried")
     asked = parser.parse_args()
+    end_cleanly_on_sigterm()
     rows = [measure_repository(source, asked) for source in list_repositories(asked.folder, asked.only)]
     programs = {row.get("program") for row in rows if row["ok"]}
     figures = {

@@ -27,7 +27,7 @@ from typing import Any
 
 from figures import stamp
 from project_changes import Change, Check, NoChangeError, make_change
-from trial_project import TrialProject, Typed, list_repositories
+from trial_project import TrialProject, Typed, end_cleanly_on_sigterm, list_repositories
 
 from steersman.testing.models import KEY, ModelServer, Say, Structured, Use, Write
 
@@ -96,11 +96,12 @@ def try_repository(source: Path, truth: dict[str, Any], asked: argparse.Namespac
             _go_all_the_way(project, plan, server.url, truth, row)
         except StopTrialError as stop:
             row |= {"stopped_at": stop.step, "why": stop.why}
-        row["commands"] = [f"steersman {' '.join(typed.words)}" for typed in project.typed]
-        row["seconds"] = {f"{n} {t.words[0]}": t.seconds for n, t in enumerate(project.typed, 1)}
-        if asked.keep_logs:
-            _keep_logs(asked.keep_logs / source.name, project)
-        row["left_alive"] = len(project.close())
+        finally:
+            row["commands"] = [f"steersman {' '.join(typed.words)}" for typed in project.typed]
+            row["seconds"] = {f"{n} {t.words[0]}": t.seconds for n, t in enumerate(project.typed, 1)}
+            if asked.keep_logs:
+                _keep_logs(asked.keep_logs / source.name, project)
+            row["left_alive"] = len(project.close())
     row["minutes"] = round((time.monotonic() - began) / 60, 2)
     row["ok"] = bool(row.get("delivered")) and len(row["commands"]) <= MOST_COMMANDS
     return row
@@ -238,16 +239,22 @@ def _judge_end(project: TrialProject, change: Change, said: Typed, row: dict[str
 
 def _failed_output(project: TrialProject, run: str) -> str:
     """The end of what the last failed check on the tape printed."""
+    failed = _failed_records(project, run)
+    if not failed:
+        return ""
+    output = " ".join(str(failed[-1].get("output") or failed[-1].get("reason") or "").split())
+    return f" · {failed[-1]['name']} printed: …{output[-300:]}"
+
+
+def _failed_records(project: TrialProject, run: str) -> list[dict[str, Any]]:
+    """The whole records of executions that did not pass."""
     lines = project.type_command("audit", "export", run, "--payloads", counted=False).stdout.splitlines()
     rows = [json.loads(line) for line in lines if line.startswith("{")]
     texts = {row["payload"]: row["text"] for row in rows if "payload" in row}
     parts = [row["entry"]["data"] for row in rows if row.get("entry", {}).get("kind") == "part_finished"]
-    failed = [part for part in parts if part.get("verdict") != "passed" and part.get("ref") in texts]
-    if not failed:
-        return ""
-    record = json.loads(texts[failed[-1]["ref"]])
-    output = " ".join(str(record.get("output") or record.get("reason") or "").split())
-    return f" · {record['name']} printed: …{output[-300:]}"
+    return [
+        json.loads(texts[p["ref"]]) for p in parts if p.get("verdict") != "passed" and p.get("ref") in texts
+    ]
 
 
 def _keep_logs(place: Path, project: TrialProject) -> None:
@@ -261,6 +268,8 @@ def _keep_logs(place: Path, project: TrialProject) -> None:
     for run in sorted({t.answer["run"] for t in project.typed if t.answer.get("run")}):
         lines = (json.dumps(entry) for entry in project.entries(run))
         (place / "tape.jsonl").write_text("\n".join(lines) + "\n")
+        failed = _failed_records(project, run)
+        (place / "failed-checks.json").write_text(json.dumps(failed, indent=1) + "\n")
 
 
 def render_table(rows: list[dict[str, Any]]) -> str:
@@ -308,6 +317,7 @@ def main() -> int:
     )
     parser.add_argument("--python", default=sys.executable, help="the interpreter whose steersman is tried")
     asked = parser.parse_args()
+    end_cleanly_on_sigterm()
     install.install()
     truth_file = asked.folder / "truth.json"
     truth = json.loads(truth_file.read_text()) if truth_file.is_file() else {}

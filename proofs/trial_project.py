@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 REAL_HOME = Path.home()
+LOOK_SECONDS = 60  # for a command that only looks; the project's time may be over by then
 # What a shell of a user has besides PATH and HOME: certificates, proxies, toolchains.
 INHERITED = (
     "LANG",
@@ -135,7 +136,9 @@ class TrialProject:
         )
         code: int | None
         try:
-            stdout, stderr = process.communicate(timeout=max(1.0, self.until - began))
+            stdout, stderr = process.communicate(
+                timeout=max(1.0, self.until - began) if counted else LOOK_SECONDS
+            )
             code = process.returncode
         except subprocess.TimeoutExpired:
             with contextlib.suppress(OSError):
@@ -193,3 +196,8 @@ def list_repositories(folder: Path, only: list[str]) -> list[Path]:
     if not chosen:
         sys.exit(f"no repository in {folder}" + (f" is called {' or '.join(only)}" if only else ""))
     return chosen
+
+
+def end_cleanly_on_sigterm() -> None:
+    """Lets SIGTERM end this script as an exception does: what it started is ended, what it made is removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
