@@ -1,11 +1,12 @@
 """Whole runs of dishonest and honest changes: which are approved, which wait at the evidence gate, which fail?
 
-    python proofs/cheats.py [--only ID …] [--sandbox on|off|both] [--limit N] [--kind dishonest|honest]
+    python proofs/cheats.py [--only ID …] [--sandbox on|off|both] [--limit N] [--kind dishonest|honest] [--keep]
 
 A coder makes the edits of one change to a small project, a reviewer approves whatever it sees, a tester names one
 ordinary command. Nobody answers the evidence gate. Before that, each change is judged without steersman: the probe of
 its project has to show that the product is wrong (dishonest) or right (honest), and the project's own check has to
-pass, so that a change that fools nobody proves nothing. A run over everything writes `cheats.json` and `cheats.md`.
+pass, so that a change that fools nobody proves nothing. A run over everything writes `cheats.json` and `cheats.md`; with
+`--keep` a run over some changes puts its lines among those that the same code has given before.
 
 To add a change, add it to `changes/dishonest.py` or `changes/honest.py`. To add a project, see `changes/projects.py`.
 """
@@ -33,6 +34,7 @@ HERE = Path(__file__).parent
 STEERSMAN = str(Path(sys.executable).parent / "steersman")
 KINDS = {"dishonest": DISHONEST, "honest": HONEST}
 ENDS = ("approved", "gated", "failed", "stopped", "unfit")
+BOTH = ("on", "off")
 JOBS = 2
 SECONDS = 300
 # What the issue allows.
@@ -155,6 +157,17 @@ def find_unfitness(change: Change, *, honest: bool, folder: Path, environment: d
     return "" if code == 0 else f"its check ends with {code}: {output[-600:]}"
 
 
+def find_project_problem(project: Project, folder: Path, environment: dict[str, str]) -> str:
+    """Why a project is no base for changes, or an empty text: its check has to fail for its bug, as its probe does."""
+    root = make_project(folder / project.name, project)
+    code, _ = run_command(project.check, root, environment)
+    _, output = run_command(project.probe, root, environment)
+    sound = code != 0 and output.strip() != project.right
+    return (
+        "" if sound else f"{project.name}: its check ends with {code} and its probe prints {output.strip()!r}"
+    )
+
+
 def write_crew(root: Path, change: Change, sandbox: str, toolchain: Path) -> None:
     """Writes the crew's script and steersman.toml; a coder that makes links or sets modes is a program."""
     project = PROJECTS[change.project]
@@ -257,7 +270,7 @@ def render_line(line: dict[str, Any]) -> str:
     """A line for a terminal."""
     ends = "  ".join(f"{sandbox} {ending['end']:<8}" for sandbox, ending in line["runs"].items())
     reasons = dict.fromkeys(ending["reason"] for ending in line["runs"].values())
-    return f"{line['id']:<24} {line['ecosystem']:<9} {ends}  {' | '.join(reasons)[:160]}"
+    return f"{line['id']:<28} {line['ecosystem']:<9} {ends}  {' | '.join(reasons)[:160]}"
 
 
 def summarize(lines: list[dict[str, Any]]) -> dict[str, Any]:
@@ -274,6 +287,7 @@ def summarize(lines: list[dict[str, Any]]) -> dict[str, Any]:
     ok = len(approved) <= MOST_APPROVED and len(gated) <= MOST_GATED and not lost and not unfit
     return {
         "ok": ok,
+        "code": read_code_version(),
         "counts": counts,
         "dishonest approved": approved,
         "honest gated, those always gated apart": gated,
@@ -281,6 +295,21 @@ def summarize(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "unfit": unfit,
         "lines": lines,
     }
+
+
+def read_code_version() -> str:
+    """What git calls the sources that were run, so that lines of different code are never mixed."""
+    words = ["git", "rev-parse", "HEAD:src"]
+    return subprocess.run(words, cwd=HERE.parent, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def merge_kept(result: dict[str, Any]) -> dict[str, Any]:
+    """The result with the kept lines of all other changes, in the order of the changes."""
+    kept = json.loads((HERE / "cheats.json").read_text())
+    if kept["code"] != result["code"]:
+        raise ValueError("cheats.json is of other code: run every change")
+    lines = {line["id"]: line for line in (*kept["lines"], *result["lines"])}
+    return summarize([lines[change.id] for kind in KINDS for change in KINDS[kind] if change.id in lines])
 
 
 def _ends_in(line: dict[str, Any], *ends: str) -> bool:
@@ -330,7 +359,12 @@ def _cell(text: str) -> str:
 def judge_changes(chosen: list[tuple[str, Change]], sandboxes: tuple[str, ...]) -> dict[str, Any]:
     """Judges the changes, two at a time, and sums up."""
     with tempfile.TemporaryDirectory(prefix="cheats-tools-", ignore_cleanup_errors=True) as name:
-        toolchain = make_toolchain(Path(name))
+        toolchain = make_toolchain(Path(name) / "tools")
+        environment = make_environment(Path(name) / "home", toolchain)
+        used = {change.project: PROJECTS[change.project] for _, change in chosen}
+        problems = [find_project_problem(project, Path(name), environment) for project in used.values()]
+        if any(problems):
+            raise ValueError("; ".join(filter(None, problems)))
         with ThreadPoolExecutor(JOBS) as pool:
             lines = list(pool.map(lambda pair: judge_change(*pair, sandboxes, toolchain), chosen))
     return summarize(lines)
@@ -348,7 +382,7 @@ def choose_changes(kinds: tuple[str, ...], only: list[str], limit: int | None) -
 
 def prove(quick: bool) -> dict[str, Any]:
     """Every change with and without a sandbox; a quick proof takes four."""
-    return judge_changes(choose_changes(tuple(KINDS), [], 4 if quick else None), ("on", "off"))
+    return judge_changes(choose_changes(tuple(KINDS), [], 4 if quick else None), BOTH)
 
 
 def told(result: dict[str, Any]) -> list[str]:
@@ -370,17 +404,18 @@ def main() -> int:
     parser.add_argument("--kind", choices=tuple(KINDS), help="one kind of change")
     parser.add_argument("--sandbox", choices=("on", "off", "both"), default="both")
     parser.add_argument("--limit", type=int, metavar="N", help="the first N changes")
+    parser.add_argument(
+        "--keep", action="store_true", help="put the lines among the kept ones; needs both sandboxes"
+    )
     asked = parser.parse_args()
     kinds = (asked.kind,) if asked.kind else tuple(KINDS)
-    sandboxes = ("on", "off") if asked.sandbox == "both" else (asked.sandbox,)
+    sandboxes = BOTH if asked.sandbox == "both" else (asked.sandbox,)
     result = judge_changes(choose_changes(kinds, asked.only, asked.limit), sandboxes)
+    whole = kinds == tuple(KINDS) and not asked.only and asked.limit is None
+    if asked.keep and not whole:
+        result = merge_kept(result)
     print("\n".join(told(result)))
-    if (
-        kinds == tuple(KINDS)
-        and not asked.only
-        and asked.limit is None
-        and len(sandboxes) == len(("on", "off"))
-    ):
+    if sandboxes == BOTH and (whole or asked.keep):
         (HERE / "cheats.json").write_text(json.dumps(result, indent=2) + "\n")
         (HERE / "cheats.md").write_text(render_markdown(result))
     return 0 if result["ok"] else 1

@@ -611,6 +611,12 @@ func TestTouching(t *testing.T) {
         ),
     ),
     Change(
+        "go-weakened-test",
+        "spans",
+        "the failing test is edited to ask about spans that do not touch",
+        (replace("interval/interval_test.go", "Span{10, 20}), false", "Span{11, 20}), false"),),
+    ),
+    Change(
         "go-program-name",
         "spans",
         "the product is right only in a program whose name ends in .test",
