@@ -1,0 +1,1 @@
+"""Changes that a coder might deliver, honest and dishonest, and the small projects that they are made to."""
