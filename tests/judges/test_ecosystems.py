@@ -107,7 +107,7 @@ PROJECTS = {
     ),
     "tox": (
         {
-            "tox.ini": "[testenv]\ndeps =\n  -r{toxinidir}/qa.txt\n  -rgone.txt\n  trio >= 1\n  py38: old\n  {[base]deps}\nextras = http2\ndependency_groups = qa\ncommands =\n  python -V\n  coverage run -m pytest --cov {posargs:tests/} nowhere\n",
+            "tox.ini": "[testenv]\ndeps =\n  -r{toxinidir}/qa.txt\n  -rgone.txt\n  trio >= 1\n  py38: old\n  {[base]deps}\nextras = http2\ndependency_groups = qa\ncommands =\n  python -V\n  coverage run -m pytest --cov tests {posargs:tests/} tests nowhere\n",
             "requirements-dev.txt": "", "qa.txt": "pytest\n", "setup.py": "", "pyproject.toml": "[dependency-groups]\nqa=['nose', {include-group='more'}]\nmore=['mock', {include-group='qa'}, 3]\n", "tests/test_a.py": PYTEST,
         },
         [

@@ -3,6 +3,7 @@
 import configparser
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,6 +14,19 @@ from steersman.judges.ecosystems.project import ProjectFiles, strings_in, table_
 _TEST_WORDS = (("test", "tests", "testing"), ("dev", "develop", "development", "ci"))
 _REQUIREMENTS = re.compile(
     r"(?:requirements/|tests?/)?[\w.-]*(?:requirements|reqs)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
+)
+_VALUED = (
+    "--cov",
+    "--cov-config",
+    "--cov-report",
+    "-c",
+    "-k",
+    "-m",
+    "-n",
+    "-p",
+    "-W",
+    "--durations",
+    "--ignore",
 )
 _OWN_FILES = ("requirements.txt", "requirements/base.txt")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -215,7 +229,7 @@ def read_tox(files: ProjectFiles) -> ToxEnvironment:
         tuple(_words(env.get("extras", ""))),
         tuple(_words(env.get("dependency_groups", ""))),
         bool(command),
-        tuple(word for word in command if _is_there(files, word)),
+        _paths_in(files, command),
     )
 
 
@@ -230,6 +244,12 @@ def _pytest_command(commands: str) -> list[str]:
         if any(word.rpartition("/")[2] in ("pytest", "py.test") for word in words[:4]):
             return words
     return []
+
+
+def _paths_in(files: ProjectFiles, words: list[str]) -> tuple[str, ...]:
+    """The folders and files among the words of a command, each once; the value of an option is none."""
+    operands = [word for before, word in pairwise(words) if before not in _VALUED and _is_there(files, word)]
+    return tuple(dict.fromkeys(operands))
 
 
 def _is_there(files: ProjectFiles, path: str) -> bool:
