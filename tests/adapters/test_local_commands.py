@@ -216,3 +216,11 @@ def test_a_check_writes_its_tree_and_nothing_else(workdir):
     result = run((PY, "-c", code), workdir)
     assert (workdir / "in").exists()
     assert (result.exit_code == 0) == (beside / "out").exists() == (not workdir.sandbox.isolated)
+
+
+def test_both_streams_are_recorded_apart(workdir):
+    """Standard output and standard error are told apart, also in a box, and tests are counted on either."""
+    said = "import sys; print('out'); print('Ran 3 tests in 0.1s\\n\\nOK', file=sys.stderr)"
+    done = run((PY, "-c", said), workdir)
+    assert (done.output, done.errors) == ("out\n", "Ran 3 tests in 0.1s\n\nOK\n")
+    assert (done.verdict, done.tests) == ("passed", 3)
