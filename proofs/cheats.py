@@ -44,6 +44,9 @@ CONFIG = """\
 version = 1
 deliver = "branch"
 
+[rules]
+red_base = "fix"  # every base project has the bug that the change is asked to fix
+
 [sandbox]
 mode = "{sandbox}"
 reads = ["{toolchain}"]

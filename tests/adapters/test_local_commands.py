@@ -274,3 +274,11 @@ def test_runners_that_nobody_knows(workdir, program, more, verdict, tests, reaso
     assert (found.verdict, found.tests) == (verdict, tests)
     assert reason in found.reason
     assert found.exit_code_only == ("exit_code_is_enough" in more)
+
+
+def test_both_streams_are_recorded_apart(workdir):
+    """Standard output and standard error are told apart, also in a box, and tests are counted on either."""
+    said = "import sys; print('out'); print('Ran 3 tests in 0.1s\\n\\nOK', file=sys.stderr)"
+    done = run((PY, "-c", said), workdir)
+    assert (done.output, done.errors) == ("out\n", "Ran 3 tests in 0.1s\n\nOK\n")
+    assert (done.verdict, done.tests) == ("passed", 3)

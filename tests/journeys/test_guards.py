@@ -118,6 +118,8 @@ CODER_TEXT = ("crew", "coder", 1, "edit", 0, "text")
 REVIEW = ("crew", "reviewer", 1, "reply")
 COMMANDS = ("crew", "tester", 1, "reply", "commands")
 
+STOPS = story(rules={"red_base": "stop"})
+
 DRAFTS: Row = ("intake", "draft_proposal", "plan")
 CONFIRMED: Row = ("intake", "implementation_confirmed", "plan")
 PASSES: Row = ("test", "tests_passed", "finalize")
@@ -139,8 +141,11 @@ CANCELED: Row = ("test", "aborted_by_operator", "finalize")
 CASES = (
     Case("proposal_mode", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), DRAFTS, CONFIRMED),
     Case("implements", PLAIN, changed(PLAIN, "mode", to="proposal"), CONFIRMED, DRAFTS),
-    Case("proposes", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), ("plan", "roundtable_reviewer", "review"), ("plan", "workspace_ready", "plan")),
-    Case("to_prepare", PLAIN, changed(PLAIN, "mode", to="proposal"), ("plan", "workspace_ready", "plan"), ("plan", "roundtable_reviewer", "review")),
+    Case("proposes", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), ("plan", "roundtable_reviewer", "review"), ("plan", "start_coder", "build")),
+    Case("to_propose", PROPOSAL, changed(PROPOSAL, "mode", to="implementation"), ("plan", "roundtable_reviewer", "review"), ("plan", "start_coder", "build")),
+    Case("to_prepare", READY, UNREADY, ("plan", "workspace_ready", "plan"), NOT_READY),
+    Case("unstarted", changed(PLAIN, "checks", "unit", to=["no-such-program"]), PLAIN, ("plan", "check_cannot_start", "finalize"), MEASURED),
+    Case("red", STOPS, changed(STOPS, "rules", "red_base", to="fix"), ("plan", "base_not_green", "finalize"), MEASURED),
     Case("confirms", SENT, changed(SENT, "then", 0, "digest", to="wrong"), ("plan", "start_coder", "build"), DRAFTS),
     Case("rejects", ANSWERED, changed(ANSWERED, "then", 0, "choice", to="reject"), ("finalize", "task_followup_received", "intake"), ("finalize", "aborted_by_operator", "finalize")),
     Case("awaits", ABORTED, changed(ABORTED, "mode", to="implementation"), ("finalize", "aborted_by_operator", "finalize"), DELIVERED),

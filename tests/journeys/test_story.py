@@ -143,7 +143,8 @@ def test_a_fork_begins_at_any_entry(project: Project) -> None:
     """A fork goes on from an entry of another run, which is left as it was."""
     run = project.run(story(mode="proposal")).json()["run"]
     tape = project.entries(run)
-    forked = project.call("fork", run, "--at", "3", "--json")
+    at = next(e["seq"] for e in tape if e.get("event") == "roundtable_reviewer")
+    forked = project.call("fork", run, "--at", str(at), "--json")
     assert forked.code == 3, forked
     new = forked.json()["run"]
     assert new != run

@@ -78,6 +78,8 @@ def test_the_way_on_after_a_stop_on_the_base():
         "steersman acknowledge r1",
         "steersman run 'Fix it'\"'\"'s bug' --fix-base",
     ]
+    bare = base_stop_remedies("base_not_green", "r1", "roundtable", "Fix", "steersman", untested=True)
+    assert (bare[0].command, len(bare)) == ("steersman init --check", 3)
     lost = base_stop_remedies("check_cannot_start", "r1", "task", "long…", "steersman")
     assert remedy_lines(lost)[1::2] == [
         "  steersman init --check",

@@ -161,19 +161,21 @@ class Layer(NamedTuple):
         """What is in it; None where it is not there or was not finished."""
         return _load(self.path / "record.json", Record)
 
-    def read_writable(self) -> tuple[str, ...]:
-        """Directories in which checks on the base have created or removed entries."""
-        return _load(self.path / "writable.json", tuple[str, ...]) or ("",)
-
-    def add_writable(self, folders: Iterable[str]) -> None:
-        """Adds directories to those."""
-        known = set(self.read_writable())
-        if not known.issuperset(folders):
-            _save(self.path / "writable.json", tuple(sorted(known.union(folders))))
-
     def built_names(self) -> list[str]:
         """The build output that is kept here."""
         return [name for name in BUILD_OUTPUT if (self.build / name).is_dir()]
+
+
+def read_writable(place: TreePlace) -> tuple[str, ...]:
+    """Directories of the tree in which checks on the base have created or removed entries."""
+    return _load(place.setups / "writable.json", tuple[str, ...]) or ("",)
+
+
+def add_writable(place: TreePlace, folders: Iterable[str]) -> None:
+    """Adds directories to those."""
+    known = set(read_writable(place))
+    if not known.issuperset(folders):
+        _save(place.setups / "writable.json", tuple(sorted(known.union(folders))))
 
 
 def layer_key(steps: Sequence[tuple[str, ...]], top: Path, states: States) -> str:

@@ -20,7 +20,14 @@ from steersman.adapters.file_states import (
 from steersman.adapters.git_cli import quiet
 from steersman.adapters.processes import Executed, execute
 from steersman.adapters.reports import Asked
-from steersman.adapters.setup_layers import Attached, Layer, note_sources, publish_build, read_attached
+from steersman.adapters.setup_layers import (
+    Attached,
+    Layer,
+    add_writable,
+    note_sources,
+    publish_build,
+    read_attached,
+)
 from steersman.adapters.tree_paths import leads_out
 from steersman.adapters.tree_places import TreePlace, find_tree_place
 from steersman.adapters.tree_views import OpenedView, Purpose
@@ -116,7 +123,7 @@ def _publish(
     place: TreePlace, layer: Layer, before: States, after: States, digests: Mapping[str, str] | None
 ) -> None:
     """Keeps what a check on the base has left: where it wrote, and its build output with what that was built from."""
-    layer.add_writable(list_written_folders(before, after))
+    add_writable(place, list_written_folders(before, after))
     publish_build(place, layer)
     note_sources(layer, digests)
 

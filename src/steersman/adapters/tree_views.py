@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from steersman.adapters.removal import delete
-from steersman.adapters.setup_layers import WRITABLE_INSIDE, Attached, Layer, read_attached
+from steersman.adapters.setup_layers import WRITABLE_INSIDE, Attached, Layer, read_attached, read_writable
 from steersman.adapters.tree_places import HOME, TreePlace, find_tree_place
 from steersman.ports.sandbox import Bind
 
@@ -101,7 +101,7 @@ class _Plan:
     # -- the tree ------------------------------------------------------------------------------------------------------
 
     def _writable_folders(self) -> list[str]:
-        recorded = self._layer.read_writable() if self._layer is not None else ("",)
+        recorded = read_writable(self._place)
         named = (name.strip("/") for name in self._writable)
         wanted = dict.fromkeys((*recorded, *(name for name in named if name not in self._attached.created)))
         there = [name for name in wanted if _is_folder(self._place.path / name)]

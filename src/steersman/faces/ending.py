@@ -10,11 +10,10 @@ from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.ports.journal import Gate
 from steersman.runtime.projections import Picture, picture
 from steersman.views.acceptance import acceptance
-from steersman.views.base_stop import base_stop_remedies
 from steersman.views.gates import asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
-from steersman.views.screen import check, finding, stop_lines
+from steersman.views.screen import check, finding, stop_lines, stop_remedies
 from steersman.views.status import Check
 from steersman.views.ways import command
 from steersman.views.why import FOLLOWUP, redelivery, undelivered, unreverted
@@ -178,7 +177,7 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
             then = [f"{deck.me} tasks next {run}" for run in _followers(deck, seen)]
             return [*again, *then, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
         case "stopped" if s.base_problem:
-            return [r.command for r in base_stop_remedies(s.base_problem, s.run, s.machine, s.title, deck.me)]
+            return [r.command for r in stop_remedies(s, deck.me)]
         case "stopped":
             again = f'{deck.me} followup {s.run} "what to do differently"'
             return [f"{deck.me} show {s.run}", *([again] if FOLLOWUP in seen.live.machine.events else [])]

@@ -168,7 +168,9 @@ def verdicts(by_name: Mapping[str, int]) -> Callable[[Command, str], CommandResu
     return lambda c, _: result(c, by_name.get(c.name, 127))
 
 
-def result(command: Command, exit_code: int = 0, *, tests: int = 1, output: str = "") -> CommandResult:
+def result(
+    command: Command, exit_code: int = 0, *, tests: int = 1, output: str = "", errors: str = ""
+) -> CommandResult:
     """What running a command gave."""
     return CommandResult(
         name=command.name,
@@ -178,4 +180,5 @@ def result(command: Command, exit_code: int = 0, *, tests: int = 1, output: str 
         exit_code=exit_code,
         tests=tests,
         output=output,
+        errors=errors,
     )

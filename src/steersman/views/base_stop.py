@@ -29,15 +29,22 @@ def base_stop_reason(problem: str) -> str:
     return _REASONS[problem]
 
 
-def base_stop_remedies(problem: str, run: str, machine: str, title: str, me: str) -> list[Remedy]:
-    """The commands that fix or acknowledge what stopped a run; its task is named word for word where it fits."""
+def base_stop_remedies(
+    problem: str, run: str, machine: str, title: str, me: str, *, untested: bool = False
+) -> list[Remedy]:
+    """The commands that fix or acknowledge what stopped a run; its task is named word for word where it fits.
+
+    `untested`: a failing check ran no test, so that what it needs may not be installed.
+    """
     begin = start_again_command(machine, title, me)
     if problem == CANNOT_START:
         return [
             Remedy("correct [checks] or [worktree] setup in steersman.toml, and prove it", f"{me} init --check"),
             Remedy("then start again", begin),
         ]  # fmt: skip
+    install = "if something is not installed: name what installs it under [worktree] setup, and prove it"
     return [
+        *([Remedy(install, f"{me} init --check")] if untested else []),
         Remedy("acknowledge these failures by name, then start again", f"{me} acknowledge {run}"),
         Remedy("or start a run that has to make them pass", f"{begin} --fix-base"),
     ]

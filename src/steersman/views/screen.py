@@ -11,7 +11,7 @@ from steersman.judges.text import clip, one_line
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.base_stop import base_stop_reason, base_stop_remedies, remedy_lines
+from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
 from steersman.views.gates import commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
@@ -42,19 +42,28 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
 def base_lines(s: Status) -> list[str]:
     """The checks before any change; those that stopped the run are shown with the reason why it stopped."""
     told = [check(c) for c in s.base_checks]
-    counted = any(c.tests for c in s.base_checks) or any(c.verdict == "failed" for c in s.base_checks)
-    return [*told, NO_TESTS] if told and not counted else told
+    untested = all(c.verdict in ("passed", "no_tests") and not c.tests for c in s.base_checks)
+    return [*told, NO_TESTS] if told and untested else told
 
 
 def stop_lines(s: Status, me: str) -> list[str]:
     """Why a run stopped; on its base tree with the failing checks and the commands that help."""
     if not s.base_problem:
         return clip(s.detail, 4_000).splitlines()
-    failed = [c for c in s.base_checks if c.failure and c.verdict != "no_tests"]
+    failed = _failed_on_base(s)
     shown = [line for c in failed[:1] for line in c.failure] + [c.failure[0] for c in failed[1:]]
-    remedies = base_stop_remedies(s.base_problem, s.run, s.machine, s.title, me)
     told = [base_stop_reason(s.base_problem), *(shown or s.detail.splitlines())]
-    return [*told, *(remedy_lines(remedies) if me else [])]
+    return [*told, *(remedy_lines(stop_remedies(s, me)) if me else [])]
+
+
+def stop_remedies(s: Status, me: str) -> list[Remedy]:
+    """What helps a run that stopped on its base tree."""
+    untested = any(not c.tests for c in _failed_on_base(s))
+    return base_stop_remedies(s.base_problem, s.run, s.machine, s.title, me, untested=untested)
+
+
+def _failed_on_base(s: Status) -> list[Check]:
+    return [c for c in s.base_checks if c.failure and c.verdict != "no_tests"]
 
 
 def _asked(s: Status, g: Gate, me: str) -> list[str]:

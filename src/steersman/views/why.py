@@ -14,7 +14,7 @@ from steersman.ports.journal import Gate
 from steersman.views.base_stop import PROBLEMS, base_stop_reason, base_stop_remedies
 from steersman.views.gates import commands, question
 from steersman.views.moments import span, stamp
-from steersman.views.status import checks, read_checks
+from steersman.views.status import Check, checks, read_checks
 from steersman.views.ways import besides, command
 
 FOLLOWUP = "task_followup_received"
@@ -79,18 +79,24 @@ def _stopped_on_base(
     s: Snapshot, problem: str, title: str, me: str, text: Callable[[str], str]
 ) -> list[Reason]:
     """Why the base tree stopped the run: each failing check, and the commands that help."""
-    remedies = base_stop_remedies(problem, s.run, s.machine, title, me)
+    failed = _base_checks(s, text)
+    untested = any(not c.tests for c in _failed_on_base(s, text))
+    remedies = base_stop_remedies(problem, s.run, s.machine, title, me, untested=untested)
     helps = [Reason("base", r.meaning, (r.command,)) for r in remedies]
-    return [Reason("base", base_stop_reason(problem), urgent=True), *_base_checks(s, text), *helps]
+    return [Reason("base", base_stop_reason(problem), urgent=True), *failed, *helps]
 
 
 def _base_checks(s: Snapshot, text: Callable[[str], str]) -> list[Reason]:
     """The checks that fail on a base tree that does not count as checked."""
+    return [Reason("check", c.failure[0], details=c.failure[1:]) for c in _failed_on_base(s, text)]
+
+
+def _failed_on_base(s: Snapshot, text: Callable[[str], str]) -> list[Check]:
     c = fields(s.context)
     if "measured" in (c.get("baseline"), c.get("workspace")):
         return []
-    failed = [check for check in read_checks(text(c.get("baseline_ref", ""))) if check.failure]
-    return [Reason("check", f.failure[0], details=f.failure[1:]) for f in failed if f.verdict != "no_tests"]
+    found = read_checks(text(c.get("baseline_ref", "")))
+    return [check for check in found if check.failure and check.verdict != "no_tests"]
 
 
 def undelivered(s: Snapshot) -> bool:
