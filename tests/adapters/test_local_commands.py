@@ -158,7 +158,7 @@ def test_the_environment_is_an_allowlist(workdir, monkeypatch):
 
 def test_an_activated_environment_is_not_inherited():
     """Programs of a virtual environment that happens to be active are not found, nor those of relative places."""
-    environ = {"VIRTUAL_ENV": "/home/me/venv", "PATH": "/home/me/venv/bin:/usr/bin:bin:.:/bin"}
+    environ = {"VIRTUAL_ENV": "/opt/mine/venv", "PATH": "/opt/mine/venv/bin:/usr/bin:bin:.:/bin"}
     assert clean_path(environ) == "/usr/bin:/bin"
 
 

@@ -28,6 +28,7 @@ from steersman.ports.sandbox import Bind
 
 Purpose = Literal["setup", "base", "change", "edit", "read"]
 MOST_WRITABLE = 200
+MOST_ENTRIES = 400
 # Caches in a home that hold downloads: a check finds them as they are and cannot write them.
 DOWNLOADS = (
     *(".npm", ".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/yarn", ".cache/node", ".cache/pnpm"),
@@ -92,7 +93,7 @@ class _Plan:
         binds = [Bind(str(place.path), place.shown_at, writable=self._purpose in ("setup", "base", "edit"))]
         if self._purpose == "change":
             for folder in self._writable_folders():
-                binds += self._mixed_folder(folder)
+                binds += self._mixed_folder(self._place.path / folder, folder)
         if self._purpose != "setup":
             binds += self._layer_binds()
         home = () if self._purpose == "read" else tuple(self._home_binds())
@@ -107,12 +108,12 @@ class _Plan:
         there = [name for name in wanted if _is_folder(self._place.path / name)]
         return sorted(there, key=lambda name: name.count("/"))[:MOST_WRITABLE]
 
-    def _mixed_folder(self, folder: str) -> Iterator[Bind]:
-        """A directory in which new entries can be made, while each entry of the tree is read-only."""
+    def _mixed_folder(self, source: Path, folder: str) -> Iterator[Bind]:
+        """A directory in which new entries can be made, while each entry that is there is read-only."""
         stand_in = self._new_copy()
         stand_in.mkdir()
         yield self._bind(str(stand_in), folder, writable=True)
-        for entry in os.scandir(self._place.path / folder):
+        for entry in os.scandir(source):
             name, goal = _joined(folder, entry.name), stand_in / entry.name
             if entry.is_symlink():
                 goal.symlink_to(os.readlink(entry))
@@ -137,7 +138,10 @@ class _Plan:
         if name in {wanted.strip("/") for wanted in self._writable} and self._purpose != "read":
             yield self._bind(str(self._copied(source)), name, writable=True)
             return
-        yield self._bind(str(source), name)
+        if self._purpose != "read" and source.name in WRITABLE_INSIDE and _is_short(source):
+            yield from self._mixed_folder(source, name)  # some tools ask whether they may write there
+        else:
+            yield self._bind(str(source), name)
         if self._purpose != "read":
             for inner in WRITABLE_INSIDE.get(source.name, ()):
                 if _is_folder(source / inner):
@@ -204,6 +208,11 @@ def copy_tree(source: Path, goal: Path) -> None:
     # A cache may lose files while it is copied: what is left is still a cache.
     if serious := [line for line in problems if "No such file or directory" not in line]:
         raise OSError(f"cannot copy {source}: {serious[0][:500]}")
+
+
+def _is_short(folder: Path) -> bool:
+    """Whether each entry can be a mount of its own: their cost grows with the square of their number."""
+    return sum(not entry.is_symlink() for entry in os.scandir(folder)) <= MOST_ENTRIES
 
 
 def _is_folder(path: Path) -> bool:
