@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from steersman.adapters.git_branch_move import read_markers
 from steersman.adapters.git_change import change_of
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import checked_name, run
@@ -149,32 +150,44 @@ class GitWorkspace:
         message: str,
         body: str = "",
         *,
-        exact: bool = False,
+        at: int = 0,
     ) -> Delivery:
         """Hands a recorded tree over as a branch of its own, into `target`, or as a draft pull request into it."""
         checked_name("run", run)
+        if form not in ("branch", *_INTO_A_BRANCH):
+            raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch, merge or draft-pr")
+        if form in _INTO_A_BRANCH and target is None:
+            raise _no_target(form)
         start = self._git.commit_of(base)
-        made = self._git.commit(self._git.tree_of(commit), (start,), message)
-        match form, target:
-            case "branch", _:
-                return self._courier.branch(run, made)
-            case "merge", str():
-                return self._courier.merge(run, made, target, message, only_at=start if exact else None)
-            case "draft-pr", str():
-                return self._forge.draft(run, made, target, letter(message, body))
-            case "merge" | "draft-pr", None:
-                raise _no_target(form)
-            case _:
-                raise WorkspaceError(
-                    f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
-                )
+        with self._courier.hold_turn():
+            if form == "merge" and target is not None:
+                self._courier.tip(target)
+            made = self._courier.store(run, self._git.tree_of(commit), start, message, at)
+            if form == "merge" and target is not None:
+                return self._courier.merge(run, made, target, start)
+            delivery = self._courier.branch(run, made)
+        if form == "draft-pr" and target is not None:
+            return self._forge.draft(run, delivery, target, letter(message, body))
+        return delivery
 
     def revert(
-        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
         """Undoes a delivered commit, and earlier ones of the same run, on the branch `target` by one commit."""
         made = (commit, *also)
-        return revert(self._git, self._courier, checked_name("run", run), made, target, message)
+        with self._courier.hold_turn():
+            return revert(self._git, self._courier, checked_name("run", run), made, target, message, at)
+
+    def interrupted(self) -> tuple[str, ...]:
+        """The runs whose delivery was cut short and is neither finished nor undone yet."""
+        return tuple(marker.run for _, marker in read_markers(self._git.found.common))
+
+    def settle(self) -> tuple[str, ...]:
+        """Finishes or undoes deliveries that were cut short; says what was done."""
+        if not self.interrupted():
+            return ()
+        with self._courier.hold_turn() as done:
+            return tuple(done)
 
     def holds(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run have brought together."""

@@ -33,7 +33,7 @@ WHERE = {
     "task_others": "others:look_at_others",
     "task_base": "mooring:look_at_base",
     "task_revert": "mooring:take_back",
-    "task_deliver": "delivery:deliver_exactly",
+    "task_deliver": "delivery:deliver",
 }
 
 

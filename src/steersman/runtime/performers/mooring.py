@@ -13,7 +13,7 @@ from steersman.judges.text import one_line
 from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import bounds_of
-from steersman.runtime.performers.delivery import missing, undoing
+from steersman.runtime.performers.delivery import missing, planned_at, undoing
 from steersman.runtime.performers.desk import Desk, lay_change, strays
 
 
@@ -110,7 +110,11 @@ def _taken_back(call: Call) -> RevertFacts:
     whole = _whole(call, [call.given("commit"), *also])
     stands = {"base": whole.commit, "base_tree": whole.tree}
     try:
-        return RevertFacts(status="reverted", commit=workspace.revert(*given, also=also).commit, **stands)
+        return RevertFacts(
+            status="reverted",
+            commit=workspace.revert(*given, also=also, at=planned_at(call)).commit,
+            **stands,
+        )
     except UndoneError as error:
         told = call.payloads.put(str(error))
         return RevertFacts(status="reverted", commit=error.commit, detail_ref=told, **stands)
