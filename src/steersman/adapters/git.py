@@ -17,6 +17,7 @@ from steersman.adapters.git_cli import checked_name, run
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
+from steersman.adapters.git_gc import store_commit
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_revert import held, revert, standing_on
 from steersman.adapters.git_texts import Texts
@@ -24,7 +25,7 @@ from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
-from steersman.errors import WorkspaceError
+from steersman.errors import ConflictError, WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
 _INTO_A_BRANCH = ("merge", "draft-pr")
@@ -81,7 +82,10 @@ class GitWorkspace:
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         ref = f"refs/steersman/{run}/{checked_name('label', label)}"
         parent = self._git.commit_of(base)
-        return self._pinned(ref, self._trees.tree(place), parent)
+        made = store_commit(
+            self._git, ref, parent, lambda: self._git.commit(self._trees.tree(place), (parent,), _RECORDED)
+        )
+        return change_of(self._git, parent, made)
 
     def change(self, commit: str, base: str) -> Change:
         """What a recorded commit changes in another one."""
@@ -93,19 +97,24 @@ class GitWorkspace:
         tip, old, new = self._courier.tip(target), self._git.commit_of(base), self._git.commit_of(commit)
         if tip == old and self._git.resolve(f"{new}^1") == old:
             return Rebased(False, tip, self._git.tree_of(tip))
-        tree, names, said = self._courier.merged_trees(old, tip, new)
-        if tree is None and not names:
-            raise WorkspaceError(
-                f"git cannot bring run {run} onto {target}: {said}; put that right and try again"
-            )
-        change = None if tree is None else self._pinned(ref, tree, tip)
-        return Rebased(True, tip, self._git.tree_of(tip), change, tuple(names))
+        found: list[str] = []
 
-    def _pinned(self, ref: str, tree: str, parent: str) -> Change:
-        commit = self._git.commit(tree, (parent,), _RECORDED)
-        change = change_of(self._git, parent, commit)
-        self._git.read("update-ref", ref, commit)
-        return change
+        def build() -> str:
+            tree, names, said = self._courier.merged_trees(old, tip, new)
+            found[:] = names
+            if tree is None and not names:
+                raise WorkspaceError(
+                    f"git cannot bring run {run} onto {target}: {said}; put that right and try again"
+                )
+            if tree is None:
+                raise ConflictError(f"{target} has changed the same as run {run}")
+            return self._git.commit(tree, (tip,), _RECORDED)
+
+        try:
+            change = change_of(self._git, tip, store_commit(self._git, ref, tip, build))
+        except ConflictError:
+            return Rebased(True, tip, self._git.tree_of(tip), None, tuple(found))
+        return Rebased(True, tip, self._git.tree_of(tip), change)
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`; what is absent there is removed."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from steersman.adapters.git_cli import Answer
-from steersman.adapters.git_hull import Found, Hull, hull, located, look
+from steersman.adapters.git_hull import Found, Hull, hull, located, look, plain
 from steersman.adapters.git_repository import Git
 from steersman.adapters.removal import delete
 from steersman.errors import BranchMovedError, WorkspaceError
@@ -27,6 +27,7 @@ FOLDER = "steersman-delivery"  # in the git directory of the checkout: the marke
 REASON = "steersman: deliver"
 LOCK_SECONDS = 5.0
 _LOCKS = ("index.lock", "HEAD.lock")
+_SWITCH_SECONDS = 0.1  # longer than a `git switch` takes from one of its steps to the next
 _ROOM = 1 << 20  # bytes that have to be left
 _SUBMODULE = "160000"
 
@@ -64,6 +65,10 @@ class TreeEntry(msgspec.Struct, frozen=True):
     blob: str
 
 
+class CheckedOutError(BranchMovedError):
+    """The branch was checked out while it was about to move alone."""
+
+
 CheckEntries = Callable[[Hull, Found, list[TreeEntry]], None]
 
 
@@ -86,7 +91,11 @@ class BranchMove:
             self._begin()
             if self._found is not None:
                 self._move_files(self._found, check)
+            elif self._marker.old:
+                self._lock_checkouts()
             self._move_ref()
+            if self._found is None and self._marker.old:
+                time.sleep(_SWITCH_SECONDS)  # a switch that had read the old commit meets the lock
         except BaseException as error:
             if self._git.resolve(self._marker.ref) == self._marker.new:
                 self.finish()
@@ -122,8 +131,9 @@ class BranchMove:
         top, files = Path(self._marker.top), Path(self._marker.files)
         changed: list[str] = []
         for move in self._marker.moves:  # new ones first: a directory may have come where a file was
-            if move.before is None and _file_id(top / os.fsdecode(move.path)) == move.after:
-                os.unlink(top / os.fsdecode(move.path))
+            if move.before is None:
+                if _file_id(top / os.fsdecode(move.path)) == move.after:
+                    os.unlink(top / os.fsdecode(move.path))
                 _remove_empty_parents(top, move.path)
         for number, move in enumerate(self._marker.moves):
             path = top / os.fsdecode(move.path)
@@ -148,11 +158,12 @@ class BranchMove:
         self._write_marker(self._marker)
 
     def _move_files(self, found: Found, check: CheckEntries) -> None:
-        for name in _LOCKS:
-            self._lock(name)
+        self._lock("index.lock")
+        entries = self._prepare_index(found, check)
+        # Only now: a `git switch` that has written its index waits a tenth of a second for HEAD, and then gives up.
+        self._lock("HEAD.lock")
         if not self._has_head(found):
             raise BranchMovedError(f"another branch was checked out in {found.top} meanwhile; deliver again")
-        entries = self._prepare_index(found, check)
         self._check_room(found, entries)
         moves = self._write_new_files(found, entries)
         self._marker = msgspec.structs.replace(self._marker, moves=moves, staged=True)
@@ -330,9 +341,27 @@ class BranchMove:
         os.replace(young, self._folder / "marker.json")
         _sync_directory(self._folder)
 
-    def _lock(self, name: str) -> None:
+    def _lock_checkouts(self) -> None:
+        """Keeps every checkout from switching to a branch that is checked out nowhere while the branch moves.
+
+        `git switch` reads where the branch is, writes its index under the lock, and then HEAD without it.
+        """
+        for gitdir in self._gitdirs():
+            with suppress(WorkspaceError):  # held for so long it is no switch
+                self._lock("index.lock", gitdir)
+            with suppress(OSError):
+                if time.time() - os.stat(gitdir / "index").st_mtime < _SWITCH_SECONDS * 3:
+                    time.sleep(_SWITCH_SECONDS * 3)
+            if plain(gitdir / "HEAD").strip() == f"ref: {self._marker.ref}".encode():
+                raise CheckedOutError(f"{self._branch} was checked out meanwhile; deliver again")
+
+    def _gitdirs(self) -> list[Path]:
+        common = self._git.found.common
+        return [common, *sorted(common.glob("worktrees/*"))]
+
+    def _lock(self, name: str, gitdir: Path | None = None) -> None:
         """Takes a lock of git's own. A link is made at once and whole, so that ours can be told from another's."""
-        path, token = self._gitdir / name, self._folder / "token"
+        path, token = (gitdir or self._gitdir) / name, self._folder / "token"
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -349,9 +378,9 @@ class BranchMove:
 
     def _clear(self) -> None:
         """Lets go of everything: locks, then the marker, then what it spoke of."""
-        for name in _LOCKS:
-            if _is_same(self._gitdir / name, self._folder / "token"):
-                os.unlink(self._gitdir / name)
+        for lock in (gitdir / name for gitdir in self._gitdirs() for name in _LOCKS):
+            if _is_same(lock, self._folder / "token"):
+                os.unlink(lock)
         lock = self._git.found.common / f"{self._marker.ref}.lock"
         with suppress(
             OSError

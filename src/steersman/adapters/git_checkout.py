@@ -5,12 +5,13 @@ have to write; files, index and branch move together (`git_branch_move`) or not 
 """
 
 import os
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from steersman.adapters.git_branch_move import (
     BranchMove,
+    CheckedOutError,
     MoveMarker,
     TreeEntry,
     place_for_files,
@@ -20,9 +21,9 @@ from steersman.adapters.git_cli import Answer, Setting, as_environment
 from steersman.adapters.git_hull import Found, Hull, located, look, plain
 from steersman.adapters.git_repository import Git
 from steersman.adapters.removal import delete
-from steersman.errors import WorkspaceError
+from steersman.errors import BranchMovedError, WorkspaceError
 
-_SWITCH_SECONDS = 2.0  # how long a `git switch` at work is waited for
+_TRIES = 3
 _STATUS = ("status", "--porcelain", "-z", "--ignore-submodules=all")
 
 
@@ -60,14 +61,22 @@ class Checkouts:
 
     def forward(self, run: str, ref: str, old: str, new: str) -> None:
         """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
+        for _ in range(_TRIES):
+            with suppress(CheckedOutError):
+                return self._forward(run, ref, old, new)
+        raise BranchMovedError(
+            f"{ref.removeprefix('refs/heads/')} is checked out and left all the time; deliver again"
+        )
+
+    def _forward(self, run: str, ref: str, old: str, new: str) -> None:
         place = self.of(ref)
         if place is None:
             self._check_not_rebased(ref)
-        move = self._move(run, ref, old, new, place)
         try:
-            move.carry_out(self._check)
-            if place is None and old:
-                self._follow_switch(run, ref, old, new)
+            self._move(run, ref, old, new, place).carry_out(self._check)
+            if place is None and old and (place := self.of(ref)) is not None:
+                # A `git switch` had read the branch before it moved and has left the old files.
+                self._move(run, ref, old, new, place).carry_along()
         except OSError as error:
             raise WorkspaceError(_cut_short(ref, error)) from error
 
@@ -110,17 +119,6 @@ class Checkouts:
                     raise WorkspaceError(
                         f"{ref.removeprefix('refs/heads/')} is being rebased; finish that or abort it, and try again"
                     )
-
-    def _follow_switch(self, run: str, ref: str, old: str, new: str) -> None:
-        """A `git switch` that had read the branch before it moved has left the old files: they are carried along."""
-        end = time.monotonic() + _SWITCH_SECONDS
-        for _ in range(3):
-            if (place := self.of(ref)) is not None:
-                self._move(run, ref, old, new, place).carry_along()
-                return
-            time.sleep(0.05)
-            while (self._git.found.gitdir / "index.lock").exists() and time.monotonic() < end:
-                time.sleep(0.05)
 
     def _check(self, own: Hull, found: Found, entries: list[TreeEntry]) -> None:
         if blocked := self._in_the_way(found, entries):

@@ -4,26 +4,20 @@
 saw it; one delivery at a time; a checkout with uncommitted changes is never touched; nothing is pushed.
 """
 
-import os
-import re
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_delivery_lock import hold_delivery_lock
-from steersman.adapters.git_hull import plain
+from steersman.adapters.git_gc import is_whole, store_commit
 from steersman.adapters.git_identity import read_identity
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_survey import shown
 from steersman.contracts.workspace import Delivery
 from steersman.errors import BranchMovedError, WorkspaceError
-
-_GC_SECONDS = 120.0
-_GC_TRIES = 5
 
 
 class Courier:
@@ -36,10 +30,15 @@ class Courier:
     @contextmanager
     def hold_turn(self) -> Iterator[list[str]]:
         """Nobody else delivers into this repository meanwhile; what was cut short before is put right first."""
-        with hold_delivery_lock(self._git.found.common):
-            # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
-            (self._git.hull.path / "HEAD.lock").unlink(missing_ok=True)
-            yield self._checkouts.settle()
+        try:
+            with hold_delivery_lock(self._git.found.common):
+                # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
+                (self._git.hull.path / "HEAD.lock").unlink(missing_ok=True)
+                yield self._checkouts.settle()
+        except OSError as error:
+            raise WorkspaceError(
+                f"the delivery could not be made: {error}; put that right and try again"
+            ) from error
 
     def branch(self, run: str, made: str) -> Delivery:
         """Makes `steersman/<run>` point to `made`, or moves it there from an earlier commit of ours."""
@@ -76,16 +75,12 @@ class Courier:
         key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
         ref = f"refs/steersman/{run}/delivery-{key}"
         (self._git.found.common / f"{ref}.lock").unlink(missing_ok=True)  # of a git that was killed
-        for _ in range(_GC_TRIES):
-            self._wait_for_gc()
-            made = self._git.resolve(ref)
-            # A `git gc --prune=now` removes what was made after it had looked at all references.
-            if made is not None and self._is_whole(made, parent) and not self._gc_runs():
-                return made
-            made = self._git.commit(tree, (parent,), message, at=at, committer=read_identity(self._git.place))
-            self._git.call("update-ref", ref, made)
-        raise WorkspaceError(
-            f"git does not keep what run {run} delivers; is a `git gc` at work? Try again later"
+        kept = self._git.resolve(ref)
+        if kept is not None and is_whole(self._git, kept, parent):
+            return kept
+        who = read_identity(self._git.place)
+        return store_commit(
+            self._git, ref, parent, lambda: self._git.commit(tree, (parent,), message, at=at, committer=who)
         )
 
     def forward(self, run: str, target: str, old: str, new: str) -> None:
@@ -95,26 +90,6 @@ class Courier:
     def is_ours(self, run: str, commit: str) -> bool:
         """Whether a commit is one that this run has delivered."""
         return bool(self._git.line("for-each-ref", f"--points-at={commit}", f"refs/steersman/{run}/"))
-
-    def _is_whole(self, made: str, parent: str) -> bool:
-        return self._git.call("rev-list", "--objects", "--quiet", made, "--not", parent).code == 0
-
-    def _gc_runs(self) -> bool:
-        """Whether a `git gc` of this machine is at work."""
-        match = re.match(rb"(\d+) ", plain(self._git.found.common / "gc.pid"))
-        if match is None:
-            return False
-        with suppress(PermissionError):  # somebody else's is alive too
-            try:
-                os.kill(int(match[1]), 0)
-            except ProcessLookupError:
-                return False
-        return True
-
-    def _wait_for_gc(self) -> None:
-        end = time.monotonic() + _GC_SECONDS
-        while self._gc_runs() and time.monotonic() < end:
-            time.sleep(0.05)
 
     def merged_trees(self, base: str, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
         """The same for three commits of any history: their trees are merged, in a history made for that alone."""
