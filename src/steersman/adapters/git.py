@@ -20,6 +20,7 @@ from steersman.adapters.git_forge import Forge, letter
 from steersman.adapters.git_gc import store_commit
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_revert import held, revert, standing_on
+from steersman.adapters.git_survey import shown
 from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
@@ -28,6 +29,7 @@ from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Reba
 from steersman.errors import ConflictError, WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
+_MOST_DROPPED = 50
 _INTO_A_BRANCH = ("merge", "draft-pr")
 _RECORDED = "steersman: recorded tree"  # the same for every run: same tree and parent, same commit
 
@@ -98,6 +100,7 @@ class GitWorkspace:
         if tip == old and self._git.resolve(f"{new}^1") == old:
             return Rebased(False, tip, self._git.tree_of(tip))
         found: list[str] = []
+        dropped = self._dropped(old, tip)
 
         def build() -> str:
             tree, names, said = self._courier.merged_trees(old, tip, new)
@@ -113,8 +116,17 @@ class GitWorkspace:
         try:
             change = change_of(self._git, tip, store_commit(self._git, ref, tip, build))
         except ConflictError:
-            return Rebased(True, tip, self._git.tree_of(tip), None, tuple(found))
-        return Rebased(True, tip, self._git.tree_of(tip), change)
+            return Rebased(True, tip, self._git.tree_of(tip), None, tuple(found), dropped)
+        return Rebased(True, tip, self._git.tree_of(tip), change, (), dropped)
+
+    def _dropped(self, base: str, tip: str) -> tuple[str, ...]:
+        """Commits of the person's that `base` stands on and `tip` does not have."""
+        while self._git.message(base).rstrip("\n") == _RECORDED and (above := self._git.resolve(f"{base}^1")):
+            base = above  # a commit of ours that no branch has
+        if self._git.contains(tip, base):
+            return ()
+        flags = ("--no-commit-header", "--format=%h %s", f"--max-count={_MOST_DROPPED}")
+        return tuple(map(shown, self._git.read("rev-list", *flags, base, f"^{tip}").splitlines()))
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`; what is absent there is removed."""

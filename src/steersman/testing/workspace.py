@@ -91,7 +91,12 @@ class FakeWorkspace:
                 return Rebased(False, tip, self._tree(tip))
             files, clash = _three_way(was, self._files(tip), ours)
             change = None if clash else self._recorded(files, tip)
-            return Rebased(True, tip, self._tree(tip), change, tuple(clash))
+            history = set(self._history(tip))
+            start = base
+            while self._read(start)["message"] == "recorded tree" and self._read(start)["parents"]:
+                start = self._read(start)["parents"][0]
+            dropped = () if start in history else tuple(c for c in self._history(start) if c not in history)
+            return Rebased(True, tip, self._tree(tip), change, tuple(clash), dropped)
 
     def _recorded(self, new: Files, base: str) -> Change:
         old = self._files(base)
