@@ -131,6 +131,10 @@ def test_cut_short_at_any_step(repo, arguments, tmp_path, blow):
     met = set()
     for nth in range(1, total + 1, stride):
         code = strike(repo, state, arguments, nth, blow)
+        if (
+            code == 0 and blow is kill
+        ):  # one step less than when they were counted: the commit was stored before
+            break
         assert code in ((9,) if blow is kill else (0, 1)), nth
         other = GitWorkspace(
             repo, tmp_path / "other-state"
