@@ -455,7 +455,7 @@ def test_a_change_is_checked_on_the_branch_as_it_is():
     assert tape.item("run_checks").input["tree"] == "m1"
     tape.finish("run_checks", checks("m1"))
     assert tape.item("merge").input["digest"] == "m1"
-    tape.finish("merge", answer("approve", "m1", person="ann"))
+    tape.finish("merge", answer("approve", "m1"))
     assert tape.item("deliver").input["confirmed_by"] == "ann"
     tape.finish("deliver", DeliveryFacts(moved=True, detail_ref="p-overtaken"))
     assert (tape.open(), tape.item("recheck").input["shown"]) == (["recheck"], {"detail": "p-overtaken"})
