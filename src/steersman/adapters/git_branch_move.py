@@ -326,7 +326,8 @@ class BranchMove:
             env={"GIT_DIR": str(self._own.path)},
         )
         if answer.code != 0:
-            raise BranchMovedError(
+            moved = self._git.resolve(marker.ref) not in (None, marker.old)
+            raise (BranchMovedError if moved else WorkspaceError)(
                 f"{marker.ref} could not be moved: {answer.err.strip()[:500]}; look at it and deliver again"
             )
 

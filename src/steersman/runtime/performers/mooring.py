@@ -115,13 +115,11 @@ def _rewritten(call: Call, found: Rebased) -> BaseFacts | None:
     """The branch lost commits that the change was made on, and nobody has seen that about this very tip."""
     if not found.dropped or call.given("seen_tip") == found.base:
         return None
-    told = "\n".join(
-        (
-            f"{call.given('target')} was rewritten: it no longer has these commits, which this change was made on. "
-            "The branch of the run would bring them back; the change alone can be put on the branch as it is now.",
-            *map(one_line, found.dropped),
-        )
+    said = (
+        f"{call.given('target')} was rewritten: it no longer has these commits, which this change was made on. "
+        "The branch of the run would bring them back; the change alone can be put on the branch as it is now."
     )
+    told = "\n".join((said, *map(one_line, found.dropped)))
     return BaseFacts(
         moved=True, rewritten=len(found.dropped), base=found.base, told_ref=call.payloads.put(told)
     )
