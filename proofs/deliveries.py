@@ -121,7 +121,7 @@ def anything(repo: Path, rng: random.Random) -> None:
 def works(repo: Path, habit: Callable[[Path, random.Random], None], seed: int, until: Path) -> None:
     """A person with one habit, until the deliveries are over. One thing at a time: a `gc --prune=now` beside a commit
     of the same person breaks a repository without us."""
-    rng, end = random.Random(seed), time.monotonic() + PATIENCE
+    rng, end = random.Random(seed), time.monotonic() + PATIENCE  # noqa: S311  a person's habits
     while not until.exists() and time.monotonic() < end:
         habit(repo, rng)
         time.sleep(rng.random())
@@ -296,7 +296,7 @@ def kill_all(pid: int) -> None:
 def kills(folder: Path, count: int, files: int) -> dict[str, Any]:
     """Kills at moments spread over the whole delivery; each is settled by a process of another state directory."""
     repo, args, change = large(folder, files)
-    rng, old = random.Random(SEED), args[2]
+    rng, old = random.Random(SEED), args[2]  # noqa: S311  moments, no secrets
     began = time.monotonic()
     GitWorkspace(repo, folder / "state").deliver(*args)
     length = time.monotonic() - began
@@ -338,7 +338,7 @@ def full_disks(folder: Path, files: int, step: int) -> dict[str, Any]:
     if mounted.returncode:
         return {"not_shown": "no disk can be mounted here", "faults": []}
     try:
-        repo, args, change = large(disk, files)
+        repo, args, _ = large(disk, files)
         wrong: list[str] = []
         ended: Counter[str] = Counter()
         points, fits, free = 0, 0, 0
