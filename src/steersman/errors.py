@@ -111,6 +111,10 @@ class ConflictError(WorkspaceError):
     """Two have changed the same lines; the message names the files."""
 
 
+class BranchMovedError(WorkspaceError):
+    """A branch is not where the change was checked; the change has to be checked on the branch as it is now."""
+
+
 class NotThereError(WorkspaceError):
     """A branch does not have the change; the message says which one has."""
 

@@ -240,7 +240,7 @@ def test_nothing_but_git_runs(repo, workspace, tmp_path):
     assert "+new" in change.patch
     workspace.checkout(RUN, base.commit, f"{RUN}:2:1")
     workspace.deliver(RUN, change.commit, base.commit, "branch", None, "m")
-    workspace.deliver(RUN, change.commit, base.commit, "merge", "other", "m")
+    workspace.rebased(RUN, change.commit, base.commit, "other", "moved")
     workspace.deliver(RUN, change.commit, base.commit, "merge", "main", "m")
     workspace.remove(RUN)
     assert not mark.exists(), mark.read_text()
@@ -253,14 +253,13 @@ def test_a_merge_driver_is_not_run_and_counts_as_conflict(repo, workspace, tmp_p
     mark = tmp_path / "mark"
     plant(repo, mark)
     base, tree = workspace.base(None), checkout(workspace)
-    for label, text, run in (("a", "one\nhello\n", "run-a"), ("b", "hello\ntwo\n", "run-b")):
+    recorded = []
+    for label, text in (("a", "one\nhello\n"), ("b", "hello\ntwo\n")):
         (tree / "README").write_text(text)
-        change = capture(workspace, tree, label)
-        if run == "run-b":
-            with pytest.raises(WorkspaceError, match="conflicts with run run-b in README"):
-                workspace.deliver(run, change.commit, base.commit, "merge", "other", "m")
-        else:
-            workspace.deliver(run, change.commit, base.commit, "merge", "other", "m")
+        recorded.append(capture(workspace, tree, label))
+    workspace.deliver("run-a", recorded[0].commit, base.commit, "merge", "main", "m")
+    moved = workspace.rebased("run-b", recorded[1].commit, base.commit, "main", "moved")
+    assert moved.conflicts == ("README",)
     assert not mark.exists()
 
 
@@ -668,11 +667,14 @@ def deliver(workspace, change, form, target=None, base="main"):
 
 
 def test_a_branch_carries_the_message_and_one_commit(workspace, repo, change):
-    """The delivered commit has the base as its parent, the message with its trailers and our name."""
+    """The delivered commit has the base as its parent, the message with its trailers, our name as its author and the
+    person's as its committer."""
+    git(repo, "config", "user.name", "Ann Ort")
+    git(repo, "config", "user.email", "ann@example.org")
     delivery = deliver(workspace, change, "branch")
     assert delivery.ref == f"refs/heads/steersman/{RUN}"
-    assert git(repo, "log", "-1", "--format=%P %an %cn%n%B", delivery.commit).rstrip("\n") == (
-        f"{git(repo, 'rev-parse', 'main')} steersman steersman\nSay new\n\nSteersman-Run: 1"
+    assert git(repo, "log", "-1", "--format=%P %an %cn %ce%n%B", delivery.commit).rstrip("\n") == (
+        f"{git(repo, 'rev-parse', 'main')} steersman Ann Ort ann@example.org\nSay new\n\nSteersman-Run: 1"
     )
     assert (
         git(repo, "log", "-1", "--format=%(trailers:key=Steersman-Run,valueonly)", delivery.commit).strip()
@@ -759,28 +761,6 @@ def test_a_target_in_a_vanished_checkout_moves_alone(workspace, repo, change, tm
     assert git(repo, "rev-parse", "side") != deliver(workspace, change, "merge", "side").commit
 
 
-def test_a_merge_commit_has_both_parents(workspace, repo, change):
-    """A target that moved on gets a merge commit: its own tip first, the run's commit second."""
-    base = git(repo, "rev-parse", "main")
-    (repo / "other").write_text("o")
-    save(repo)
-    tip = git(repo, "rev-parse", "main")
-    delivery = deliver(workspace, change, "merge", "main", base)
-    first, second = git(repo, "rev-parse", f"{delivery.commit}^1", f"{delivery.commit}^2").split()
-    assert (first, git(repo, "rev-parse", f"{second}^")) == (tip, base)
-    git(repo, "commit", "-q", "--allow-empty", "-m", "later")
-    assert deliver(workspace, change, "merge", "main", base) == delivery
-
-
-def test_unrelated_histories_are_not_merged(workspace, repo, change):
-    """A target without common history is refused with the next step."""
-    git(repo, "checkout", "-q", "--orphan", "island")
-    git(repo, "commit", "-qm", "island")
-    git(repo, "checkout", "-q", "main")
-    with pytest.raises(WorkspaceError, match=r"cannot merge run .*git fetch --unshallow"):
-        deliver(workspace, change, "merge", "island")
-
-
 def test_files_that_pass_a_filter_are_not_written_unfiltered(workspace, repo):
     """A checkout whose files the person's git converts (large file storage) is not given raw ones."""
     (repo / ".gitattributes").write_text("*.bin filter=lfs\n")
@@ -795,6 +775,6 @@ def test_files_that_pass_a_filter_are_not_written_unfiltered(workspace, repo):
     (repo / ".git" / "info" / "attributes").write_text("*.bin filter=lfs\n")
     moved = GitWorkspace(repo, workspace._trees.root.parent)
     with pytest.raises(WorkspaceError, match=r"a\.bin passes a filter"):
-        deliver(moved, change, "merge", "main", git(repo, "rev-parse", "main~1"))
+        deliver(moved, change, "merge", "main")
     git(repo, "checkout", "-q", "--detach")
     assert deliver(workspace, change, "merge", "main").tree == change.tree

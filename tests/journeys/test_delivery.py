@@ -32,16 +32,23 @@ def test_a_failed_delivery_is_told_and_repeated(project: Project) -> None:
     assert project.call("audit", "verify", run).code == 0
 
 
-def test_a_merge_that_failed_is_asked_for_again(project: Project) -> None:
-    """After a conflict `approve` ends with 1; a repeated delivery opens the gate of the merge once more."""
+def test_a_branch_that_moves_after_the_approval_voids_it(project: Project) -> None:
+    """The change is checked on the branch as it is now, and the gate of the merge is asked once more, for that tree."""
     run = project.run(story(deliver="merge")).json()["run"]
-    (project.repo / "calc.py").write_text("x = 1\n")
+    (project.repo / "other.txt").write_text("x = 1\n")
+    project.git("add", "-A")
     project.git("commit", "-qam", "meanwhile")
-    assert project.call("approve", run).code == 1
-    project.git("reset", "-q", "--hard", "HEAD~1")
-    assert project.call("send", run, "delivery_requested").code == 3
+    asked = project.call("approve", run)
+    assert (asked.code, "has moved" in asked.out) == (3, True)
+    assert "a + b" not in project.git("show", "main:calc.py")
+    assert (
+        project.call("approve", run).code == 3
+    )  # checked again on the new base: the merge is asked for again
     assert project.call("approve", run).code == 0
     assert "a + b" in project.git("show", "main:calc.py")
+    assert project.git("show", "main:other.txt").strip() == "x = 1"
+    tree = project.git("log", "-1", "--format=%T %(trailers:key=Steersman-Tree,valueonly)", "main").split()
+    assert tree[0] == tree[1]
 
 
 def test_a_declined_merge_is_no_failure(project: Project) -> None:

@@ -84,7 +84,7 @@ GUARDS = {
     ("iterate", "start_coder"): Stands(
         "iterations remaining", REST, ("iterate: remain",), ("iterations remaining",), "remain"),
     ("*", "aborted_by_operator"): Stands(
-        "abort signal raised", REST, ("evidence: rejects", "confirm: rejects"), REST, SIGNAL),
+        "abort signal raised", REST, ("moving: rejects", "rewrite: rejects", "evidence: rejects", "confirm: rejects"), REST, SIGNAL),
     ("*", "max_iterations_reached"): Stands(
         "implementation loop exhausted", REST, ("iterate: none of stuck, remain",), REST, NO_ROOM),
 }

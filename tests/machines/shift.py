@@ -29,6 +29,7 @@ CHOICES = {
     "questions": "answer",
     "evidence": "approve",
     "decide": "approve",
+    "rewrite": "approve",
     "next": "approve",
     "damage": "restore",
     "damaged_plan": "restore",

@@ -18,6 +18,7 @@ from crew import (
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts
 from steersman.kernel.step import name_facts
 from steersman.machines.roundtable import MACHINE
 
@@ -84,6 +85,20 @@ CASES = [
     ("merge",          answer("approve", "t1"),                   "merge_granted"),
     ("merge",          answer("approve", "t0"),                   "merge_declined"),
     ("merge",          answer("reject", "t1"),                    "merge_declined"),
+    ("look_at_base",   BaseFacts(),                               "base_unmoved"),
+    ("look_at_base",   BaseFacts(moved=True, tree="t2"),          "base_moved"),
+    ("look_at_base",   BaseFacts(moved=True, rewritten=2),        "base_rewritten"),
+    ("look_at_base",   BaseFacts(moved=True, conflicts=1),        "base_refused"),
+    ("look_at_base",   BaseFacts(moved=True, absorbed=True),      "base_refused"),
+    ("look_at_base",   BaseFacts(error="workspace"),              "base_refused"),
+    ("moving",         answer("approve", "t1"),                   "another_look_granted"),
+    ("moving",         answer("reject", "t1"),                    "aborted_by_operator"),
+    ("rewrite",        answer("approve", "t1"),                   "rewrite_accepted"),
+    ("rewrite",        answer("", "t1", timed_out=True),          "another_look_granted"),
+    ("rewrite",        answer("reject", "t1"),                    "aborted_by_operator"),
+    ("recheck",        answer("approve", "t1"),                   "recheck_granted"),
+    ("recheck",        answer("reject", "t1"),                    "merge_declined"),
+    ("deliver",        DeliveryFacts(moved=True),                 "delivery_overtaken"),
     ("deliver",        handed_over(),                             "delivered"),
     ("deliver",        DeliveryFacts(ref="refs/heads/x"),         "delivery_failed"),
     ("revert",         handed_over(),                             "reverted"),

@@ -24,6 +24,7 @@ from crew import (
 )
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import UserError
 from steersman.kernel.definition import Origin
 from steersman.kernel.record import Meta, advance, outcome, status
@@ -472,6 +473,8 @@ def test_a_merge_goes_through_a_gate_bound_to_the_tree():
     """With deliver=merge a person approves exactly this tree; otherwise the target stays as it is."""
     granted, declined = (checking(deliver="merge") for _ in range(2))
     for tape in (granted, declined):
+        assert tape.open() == ["look_at_base"]
+        tape.finish("look_at_base", BaseFacts())
         tape.finish("run_checks", checks("t1"))
         assert tape.open() == ["merge"]
         assert tape.item("merge").input["digest"] == "t1"
@@ -481,6 +484,60 @@ def test_a_merge_goes_through_a_gate_bound_to_the_tree():
     assert (granted.context.handover, granted.context.detail_ref) == ("failed", "p-conflict")
     declined.finish("merge", answer("reject", "t1"))
     assert (declined.open(), declined.context.handover) == ([], "declined")
+
+
+def moved(n):
+    """The branch has moved for the nth time."""
+    where = {"base": f"b{n}", "base_tree": f"bt{n}", "commit": f"c{n}", "tree": f"m{n}", "patch_ref": f"p{n}"}
+    return BaseFacts(moved=True, told_ref=f"p-moved{n}", **where)
+
+
+def test_a_change_is_checked_on_the_branch_as_it_is():
+    """A branch that has moved is followed, measured and checked; one that moves after the approval voids it."""
+    tape = checking(deliver="merge", target="main")
+    tape.finish("look_at_base", moved(1))
+    assert (tape.open(), tape.item("measure").input) == (["measure"], {"commit": "b1", "tree": "bt1"})
+    tape.finish("measure", BaselineFacts(results_ref="p-b1"))
+    assert tape.item("run_checks").input["tree"] == "m1"
+    tape.finish("run_checks", checks("m1"))
+    assert tape.item("merge").input["digest"] == "m1"
+    tape.finish("merge", answer("approve", "m1"))
+    assert tape.item("deliver").input["confirmed_by"] == "ann"
+    tape.finish("deliver", DeliveryFacts(moved=True, detail_ref="p-overtaken"))
+    assert (tape.open(), tape.item("recheck").input["shown"]) == (["recheck"], {"detail": "p-overtaken"})
+    tape.finish("recheck", answer("approve", "m1"))
+    assert (tape.context.outcome, tape.context.merged_by, tape.open()) == (None, "", ["look_at_base"])
+
+
+def test_a_branch_that_keeps_moving_waits_for_a_person():
+    """After three moves in a row the run stands still and says why; then the branch is looked at again."""
+    tape = checking(deliver="merge", target="main")
+    for n in (1, 2, 3):
+        tape.finish("look_at_base", moved(n))
+        tape.finish("measure", BaselineFacts(results_ref="p-b"))
+        tape.finish("run_checks", checks(f"m{n}"))
+        tape.finish("merge", answer("approve", f"m{n}"))
+        tape.finish("deliver", DeliveryFacts(moved=True))
+        tape.finish("recheck", answer("approve", f"m{n}"))
+    tape.finish("look_at_base", moved(4))
+    assert (tape.open(), tape.item("moving").input["shown"]["branch"]) == (["moving"], "p-moved4")
+    tape.finish("moving", answer("approve", "m4"))
+    tape.finish("look_at_base", BaseFacts())
+    assert tape.open() == ["measure"]
+
+
+def test_a_rewritten_branch_waits_for_a_person():
+    """What the branch has lost is shown, bound to where it is; only a person lets the change go there."""
+    tape = checking(deliver="merge", target="main")
+    tape.finish("look_at_base", BaseFacts(moved=True, rewritten=2, base="tip", told_ref="p-lost"))
+    asked = tape.item("rewrite").input
+    assert (tape.open(), asked["digest"], asked["shown"]["branch"]) == (["rewrite"], "tip", "p-lost")
+    tape.finish("rewrite", answer("approve", "tip"))
+    assert tape.item("look_at_base").input["seen_tip"] == "tip"
+    tape.finish("look_at_base", BaseFacts(moved=True, conflicts=1, told_ref="p-conflict"))
+    assert (tape.open(), tape.context.base_told_ref) == (["run_checks"], "p-conflict")
+    tape.finish("run_checks", checks("t1"))
+    assert tape.item("merge").input["shown"]["branch"] == "p-conflict"
 
 
 def test_a_draft_needs_no_further_gate():
@@ -495,6 +552,7 @@ def test_a_draft_needs_no_further_gate():
 def test_a_delivered_change_is_taken_back():
     """A failed attempt leaves it delivered and says why; one that works is the last; the branch may be named."""
     tape = checking(deliver="merge", target="main")
+    tape.finish("look_at_base", BaseFacts())
     tape.finish("run_checks", checks("t1"))
     tape.finish("merge", answer("approve", "t1"))
     tape.finish("deliver", handed_over())

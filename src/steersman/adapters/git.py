@@ -12,22 +12,26 @@ from pathlib import Path
 
 import msgspec
 
+from steersman.adapters.git_branch_move import read_markers
 from steersman.adapters.git_change import change_of
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import checked_name, run
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
+from steersman.adapters.git_gc import store_commit
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_revert import held, revert, standing_on
+from steersman.adapters.git_survey import shown
 from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
-from steersman.errors import WorkspaceError
+from steersman.errors import ConflictError, WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
+_MOST_DROPPED = 50
 _INTO_A_BRANCH = ("merge", "draft-pr")
 _RECORDED = "steersman: recorded tree"  # the same for every run: same tree and parent, same commit
 
@@ -84,7 +88,10 @@ class GitWorkspace:
             raise WorkspaceError(f"{path} is not a working tree of run {run}; check one out first")
         ref = f"refs/steersman/{run}/{checked_name('label', label)}"
         parent = self._git.commit_of(base)
-        return self._pinned(ref, self._trees.tree(place), parent)
+        made = store_commit(
+            self._git, ref, parent, lambda: self._git.commit(self._trees.tree(place), (parent,), _RECORDED)
+        )
+        return change_of(self._git, parent, made)
 
     def change(self, commit: str, base: str) -> Change:
         """What a recorded commit changes in another one."""
@@ -96,19 +103,34 @@ class GitWorkspace:
         tip, old, new = self._courier.tip(target), self._git.commit_of(base), self._git.commit_of(commit)
         if tip == old and self._git.resolve(f"{new}^1") == old:
             return Rebased(False, tip, self._git.tree_of(tip))
-        tree, names, said = self._courier.merged_trees(old, tip, new)
-        if tree is None and not names:
-            raise WorkspaceError(
-                f"git cannot bring run {run} onto {target}: {said}; put that right and try again"
-            )
-        change = None if tree is None else self._pinned(ref, tree, tip)
-        return Rebased(True, tip, self._git.tree_of(tip), change, tuple(names))
+        found: list[str] = []
+        dropped = self._dropped(old, tip)
 
-    def _pinned(self, ref: str, tree: str, parent: str) -> Change:
-        commit = self._git.commit(tree, (parent,), _RECORDED)
-        change = change_of(self._git, parent, commit)
-        self._git.read("update-ref", ref, commit)
-        return change
+        def build() -> str:
+            tree, names, said = self._courier.merged_trees(old, tip, new)
+            found[:] = names
+            if tree is None and not names:
+                raise WorkspaceError(
+                    f"git cannot bring run {run} onto {target}: {said}; put that right and try again"
+                )
+            if tree is None:
+                raise ConflictError(f"{target} has changed the same as run {run}")
+            return self._git.commit(tree, (tip,), _RECORDED)
+
+        try:
+            change = change_of(self._git, tip, store_commit(self._git, ref, tip, build))
+        except ConflictError:
+            return Rebased(True, tip, self._git.tree_of(tip), None, tuple(found), dropped)
+        return Rebased(True, tip, self._git.tree_of(tip), change, (), dropped)
+
+    def _dropped(self, base: str, tip: str) -> tuple[str, ...]:
+        """Commits of the person's that `base` stands on and `tip` does not have."""
+        while self._git.message(base).rstrip("\n") == _RECORDED and (above := self._git.resolve(f"{base}^1")):
+            base = above  # a commit of ours that no branch has
+        if self._git.contains(tip, base):
+            return ()
+        flags = ("--no-commit-header", "--format=%h %s", f"--max-count={_MOST_DROPPED}")
+        return tuple(map(shown, self._git.read("rev-list", *flags, base, f"^{tip}").splitlines()))
 
     def lay(self, path: str, commit: str, names: Sequence[str], *, links: bool) -> None:
         """Makes these names in a working tree what they are in `commit`; what is absent there is removed."""
@@ -153,32 +175,44 @@ class GitWorkspace:
         message: str,
         body: str = "",
         *,
-        exact: bool = False,
+        at: int = 0,
     ) -> Delivery:
         """Hands a recorded tree over as a branch of its own, into `target`, or as a draft pull request into it."""
         checked_name("run", run)
+        if form not in ("branch", *_INTO_A_BRANCH):
+            raise WorkspaceError(f"{form!r} is no form of delivery here; choose branch, merge or draft-pr")
+        if form in _INTO_A_BRANCH and target is None:
+            raise _no_target(form)
         start = self._git.commit_of(base)
-        made = self._git.commit(self._git.tree_of(commit), (start,), message)
-        match form, target:
-            case "branch", _:
-                return self._courier.branch(run, made)
-            case "merge", str():
-                return self._courier.merge(run, made, target, message, only_at=start if exact else None)
-            case "draft-pr", str():
-                return self._forge.draft(run, made, target, letter(message, body))
-            case "merge" | "draft-pr", None:
-                raise _no_target(form)
-            case _:
-                raise WorkspaceError(
-                    f"{form!r} is no form of delivery here; choose branch, merge or draft-pr"
-                )
+        with self._courier.hold_turn():
+            if form == "merge" and target is not None:
+                self._courier.tip(target)
+            made = self._courier.store(run, self._git.tree_of(commit), start, message, at)
+            if form == "merge" and target is not None:
+                return self._courier.merge(run, made, target, start)
+            delivery = self._courier.branch(run, made)
+        if form == "draft-pr" and target is not None:
+            return self._forge.draft(run, delivery, target, letter(message, body))
+        return delivery
 
     def revert(
-        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
         """Undoes a delivered commit, and earlier ones of the same run, on the branch `target` by one commit."""
         made = (commit, *also)
-        return revert(self._git, self._courier, checked_name("run", run), made, target, message)
+        with self._courier.hold_turn():
+            return revert(self._git, self._courier, checked_name("run", run), made, target, message, at)
+
+    def interrupted(self) -> tuple[str, ...]:
+        """The runs whose delivery was cut short and is neither finished nor undone yet."""
+        return tuple(marker.run for _, marker in read_markers(self._git.found.common))
+
+    def settle(self) -> tuple[str, ...]:
+        """Finishes or undoes deliveries that were cut short; says what was done."""
+        if not self.interrupted():
+            return ()
+        with self._courier.hold_turn() as done:
+            return tuple(done)
 
     def holds(self, tip: str, commits: Sequence[str]) -> bool:
         """Whether `tip` has what these deliveries of a run have brought together."""

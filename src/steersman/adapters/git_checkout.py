@@ -1,17 +1,29 @@
 """The person's own checkouts: looked at, and moved forward together with their branch.
 
 **Invariant:** a checkout with uncommitted changes is never written to, nor is a file that a filter of theirs would
-have to write; files, index and branch move together or not at all.
+have to write; files, index and branch move together (`git_branch_move`) or not at all.
 """
 
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from steersman.adapters.git_branch_move import (
+    BranchMove,
+    CheckedOutError,
+    MoveMarker,
+    TreeEntry,
+    place_for_files,
+    read_markers,
+)
 from steersman.adapters.git_cli import Answer, Setting, as_environment
-from steersman.adapters.git_hull import Found, Hull, hull, located, look
+from steersman.adapters.git_hull import Found, Hull, located, look, plain
 from steersman.adapters.git_repository import Git
-from steersman.errors import WorkspaceError
+from steersman.adapters.removal import delete
+from steersman.errors import BranchMovedError, WorkspaceError
 
+_TRIES = 3
 _STATUS = ("status", "--porcelain", "-z", "--ignore-submodules=all")
 
 
@@ -47,62 +59,98 @@ class Checkouts:
                 return _with_files(place, ref)
         return None
 
-    def forward(self, place: Path, ref: str, old: str, new: str) -> None:
-        """Moves the branch and the files in `place` from `old` to `new`."""
-        found = located(place)
-        own, name = hull(found, self._git.folder), ref.removeprefix("refs/heads/")
-        # A file that was written anew with the same bytes is not changed; git takes it for that until told.
-        self._call(own, found, "update-index", "-q", "--refresh", "--ignore-submodules")
-        if not self._stands_at(own, found, new):  # else we were stopped halfway, and go on
-            self._check(own, found, name, old, new)
-            answer = self._call(own, found, "read-tree", "-m", "-u", old, new)
-            if answer.code != 0:
-                raise WorkspaceError(_not_moved(name, found, answer))
-        answer = self._call(own, found, "update-ref", "-m", "steersman: deliver", ref, new, old)
-        if answer.code != 0:
-            self._call(own, found, "read-tree", "-m", "-u", new, old)
-            raise WorkspaceError(_not_moved(name, found, answer))
-
-    def _stands_at(self, own: Hull, found: Found, commit: str) -> bool:
-        staged = self._call(
-            own, found, "diff-index", "--cached", "--quiet", "--ignore-submodules=all", commit
+    def forward(self, run: str, ref: str, old: str, new: str) -> None:
+        """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
+        for _ in range(_TRIES):
+            with suppress(CheckedOutError):
+                return self._forward(run, ref, old, new)
+        raise BranchMovedError(
+            f"{ref.removeprefix('refs/heads/')} is checked out and left all the time; deliver again"
         )
-        changed = self._call(own, found, "diff-files", "--quiet", "--ignore-submodules=all")
-        return staged.code == 0 and changed.code == 0
 
-    def _check(self, own: Hull, found: Found, name: str, old: str, new: str) -> None:
-        if self._call(own, found, *_STATUS, "--untracked-files=no").out:
-            raise WorkspaceError(
-                f"{name} is checked out in {found.top} with uncommitted changes; "
-                "commit or stash them there, or switch to another branch, and try again"
-            )
-        if blocked := self._in_the_way(found, old, new):
+    def _forward(self, run: str, ref: str, old: str, new: str) -> None:
+        place = self.of(ref)
+        if place is None:
+            self._check_not_rebased(ref)
+        try:
+            self._move(run, ref, old, new, place).carry_out(self._check)
+            if place is None and old and (place := self.of(ref)) is not None:
+                # A `git switch` had read the branch before it moved and has left the old files.
+                self._move(run, ref, old, new, place).carry_along()
+        except OSError as error:
+            raise WorkspaceError(_cut_short(ref, error)) from error
+
+    def settle(self) -> list[str]:
+        """Finishes or undoes moves that were cut short; says what was done."""
+        done = []
+        for folder, marker in read_markers(self._git.found.common):
+            try:
+                done.append(self._settle(folder, marker))
+            except OSError as error:
+                raise WorkspaceError(_cut_short(marker.ref, error)) from error
+        return done
+
+    def _settle(self, folder: Path, marker: MoveMarker) -> str:
+        name, tip = marker.ref.removeprefix("refs/heads/"), self._git.resolve(marker.ref)
+        if marker.top and not (Path(marker.top) / ".git").exists():
+            delete(folder)
+            return f"the checkout that run {marker.run} was being delivered into is gone: {marker.top}"
+        move = BranchMove(self._git, self._call, marker)
+        if tip is not None and self._git.contains(tip, marker.new):
+            move.finish()
+            if marker.top and not marker.staged and tip == marker.new:
+                move.carry_along()
+            return f"finished the delivery of run {marker.run} into {name}"
+        changed = move.undo()
+        left = f"; left as they are, because they were changed since: {', '.join(changed)}" if changed else ""
+        return f"undid the delivery of run {marker.run} into {name}, which was cut short{left}"
+
+    def _move(self, run: str, ref: str, old: str, new: str, place: Path | None) -> BranchMove:
+        found = None if place is None else located(place)
+        places = ("", "") if found is None else (str(found.top), str(place_for_files(found)))
+        return BranchMove(self._git, self._call, MoveMarker(run, ref, old, new, *places))
+
+    def _check_not_rebased(self, ref: str) -> None:
+        """A rebase of the branch ends by putting the branch where it thinks it belongs."""
+        common = self._git.found.common
+        for gitdir in (common, *common.glob("worktrees/*")):
+            for name in ("rebase-merge", "rebase-apply"):
+                if plain(gitdir / name / "head-name").strip() == ref.encode():
+                    raise WorkspaceError(
+                        f"{ref.removeprefix('refs/heads/')} is being rebased; finish that or abort it, and try again"
+                    )
+
+    def _check(self, own: Hull, found: Found, entries: list[TreeEntry]) -> None:
+        if blocked := self._in_the_way(found, entries):
             raise WorkspaceError(
                 f"{blocked} of {found.top} is in no commit and would be overwritten; move it away and try again"
             )
-        if filtered := self._filtered(own, found, old, new):
+        if filtered := self._filtered(own, found, entries):
             raise WorkspaceError(
                 f"{filtered} passes a filter of {found.top} that steersman does not run; "
                 "switch to another branch there and try again"
             )
 
-    def _in_the_way(self, found: Found, old: str, new: str) -> str | None:
+    def _in_the_way(self, found: Found, entries: list[TreeEntry]) -> str | None:
         """A file of the person's where a new one belongs: git would take an ignored one for worthless."""
-        flags = ("-r", "-z", "--name-only", "--no-renames", "--diff-filter=A")
-        for name in self._git.read("diff-tree", *flags, old, new).split(b"\0")[:-1]:
-            path, top = Path(os.fsdecode(name)), found.top
-            if os.path.lexists(top / path) and not (top / path).is_dir():
-                return str(path)
-            above = next(
-                (p for p in path.parents if os.path.lexists(top / p) and not (top / p).is_dir()), None
-            )
-            if above is not None and self._git.resolve(f"{old}:{above}") is None:
-                return str(above)
+        tracked = {entry.path for entry in entries if entry.old_mode.strip("0")}
+        for entry in entries:
+            if entry.path in tracked:
+                continue
+            path = Path(os.fsdecode(entry.path))
+            for at in (path, *path.parents[:-1]):
+                there = found.top / at
+                if (
+                    os.path.lexists(there)
+                    and (there.is_symlink() or not there.is_dir())
+                    and bytes(at) not in tracked
+                ):
+                    return str(at)
         return None
 
-    def _filtered(self, own: Hull, found: Found, old: str, new: str) -> str | None:
+    def _filtered(self, own: Hull, found: Found, entries: list[TreeEntry]) -> str | None:
         """A changed file whose content the person's git would convert (large file storage, encryption)."""
-        names = self._git.read("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+        names = b"".join(entry.path + b"\0" for entry in entries)
         listed = self._call(own, found, "check-attr", "-z", "--stdin", "filter", feed=names).out.split(b"\0")
         for name, value in zip(listed[::3], listed[2::3], strict=False):
             if value not in {b"unspecified", b"unset"}:
@@ -110,14 +158,20 @@ class Checkouts:
         return None
 
     def _call(
-        self, own: Hull, found: Found, *args: str, feed: bytes = b"", more: tuple[Setting, ...] = ()
+        self,
+        own: Hull,
+        found: Found,
+        *args: str,
+        feed: bytes = b"",
+        more: tuple[Setting, ...] = (),
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> Answer:
         """git on the person's files and index, as their own settings say these are to be read."""
         settings = dict(as_environment((*found.checkout, *more)))
         places = {"GIT_WORK_TREE": str(found.top), "GIT_INDEX_FILE": str(found.gitdir / "index")}
-        return self._git.call(
-            *args, cwd=found.top, env={**settings, **places, "GIT_DIR": str(own.path)}, feed=feed
-        )
+        places |= {"GIT_DIR": str(own.path), **(env or {})}
+        return self._git.call(*args, cwd=cwd or found.top, env={**settings, **places}, feed=feed)
 
 
 def _with_files(place: Path, ref: str) -> Path:
@@ -130,11 +184,9 @@ def _with_files(place: Path, ref: str) -> Path:
     return place
 
 
-def _not_moved(name: str, found: Found, answer: Answer) -> str:
-    said = answer.err.strip()[:500]
-    if "index.lock" in said:
-        said += f" (if no git is at work there, remove {found.gitdir / 'index.lock'})"
-    return f"{name} in {found.top} could not be moved forward: {said}; put that right there and try again"
+def _cut_short(ref: str, error: OSError) -> str:
+    name = ref.removeprefix("refs/heads/")
+    return f"the delivery into {name} was cut short: {error}. Put that right, then run `steersman resume` to finish or undo it"
 
 
 def _excluded_by_person() -> Path | None:

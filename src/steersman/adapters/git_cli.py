@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ NAME = "steersman"
 EMAIL = "steersman@localhost"
 SECONDS = 600
 Setting = tuple[str, str]
+# Files that every git we start keeps open. A lock on one of them lasts until the last git that was started under it ends,
+# even when we are killed.
+kept_open: ContextVar[tuple[int, ...]] = ContextVar("kept_open", default=())
 
 # A hull's own configuration is all that git reads; these are what ours says beside the form of the repository.
 SETTINGS: tuple[Setting, ...] = (
@@ -31,6 +35,7 @@ SETTINGS: tuple[Setting, ...] = (
     *(("core.safecrlf", "false"), ("core.quotePath", "false"), ("core.logAllRefUpdates", "true")),
     *(("core.commitGraph", "false"), ("core.protectNTFS", "true"), ("core.protectHFS", "true")),
     ("core.bigFileThreshold", "4m"),  # larger ones are streamed, and shown in no patch
+    *(("core.filesRefLockTimeout", "5000"), ("core.packedRefsTimeout", "5000")),
     *(("gc.auto", "0"), ("maintenance.auto", "false"), ("receive.autogc", "false")),
     *(("submodule.recurse", "false"), ("diff.ignoreSubmodules", "all")),
     *(("commit.gpgSign", "false"), ("tag.gpgSign", "false"), ("push.gpgSign", "false")),
@@ -93,6 +98,7 @@ def started(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
+            pass_fds=kept_open.get(),
             process_group=0,  # a Ctrl-C at the terminal is ours to take: git ends what it has begun
         )
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError

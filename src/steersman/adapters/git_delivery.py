@@ -1,20 +1,23 @@
 """Hands a recorded tree over to the person's branches.
 
-**Invariant:** a branch moves only forward, or from one commit of ours to another, and only if it still is where we
-saw it; a checkout with uncommitted changes is never touched; nothing is pushed.
+**Invariant:** a branch moves only forward, or from one commit of this run to another, and only if it still is where we
+saw it; one delivery at a time; a checkout with uncommitted changes is never touched; nothing is pushed.
 """
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from steersman.adapters.git_checkout import Checkouts
-from steersman.adapters.git_cli import EMAIL
+from steersman.adapters.git_delivery_lock import hold_delivery_lock
+from steersman.adapters.git_gc import is_whole, store_commit
+from steersman.adapters.git_identity import read_identity
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_survey import shown
 from steersman.contracts.workspace import Delivery
-from steersman.errors import WorkspaceError
-
-MOVED = "steersman: deliver"
+from steersman.errors import BranchMovedError, WorkspaceError
 
 
 class Courier:
@@ -24,29 +27,40 @@ class Courier:
         self._git = git
         self._checkouts = checkouts
 
+    @contextmanager
+    def hold_turn(self) -> Iterator[list[str]]:
+        """Nobody else delivers into this repository meanwhile; what was cut short before is put right first."""
+        try:
+            with hold_delivery_lock(self._git.found.common):
+                # Only deliveries lock the HEAD of our own git directory: one that is left is of a git that was killed.
+                (self._git.hull.path / "HEAD.lock").unlink(missing_ok=True)
+                yield self._checkouts.settle()
+        except OSError as error:
+            raise WorkspaceError(
+                f"the delivery could not be made: {error}; put that right and try again"
+            ) from error
+
     def branch(self, run: str, made: str) -> Delivery:
         """Makes `steersman/<run>` point to `made`, or moves it there from an earlier commit of ours."""
         ref = f"refs/heads/steersman/{run}"
         tip = self._git.resolve(ref)
         if tip is None or not self._git.contains(tip, made):
-            self._check_ours(ref, tip)
-            self._move(ref, made, tip)
+            self._check_ours(run, ref, tip)
+            self._checkouts.forward(run, ref, tip or "", made)
         return self._delivery("branch", ref, made)
 
-    def merge(self, run: str, made: str, target: str, message: str, only_at: str | None = None) -> Delivery:
-        """Moves `target` forward to `made`, or to a merge of both; from nowhere else than `only_at`."""
+    def merge(self, run: str, made: str, target: str, base: str) -> Delivery:
+        """Moves `target` from `base`, where the change was checked, to `made`; from nowhere else."""
         ref = f"refs/heads/{target}"
         tip = self.tip(target)
-        if self._git.contains(tip, made):
-            return self._delivery("merge", ref, self.brought(tip, made))
-        if only_at not in (None, tip):
-            raise WorkspaceError(
-                f"{target} has moved from {only_at} to {tip}: run {run} was verified on what it was; "
-                "verify the change on the new base and deliver that"
-            )
-        new = made if self._git.contains(made, tip) else self._merged(run, tip, made, target, message)
-        self.forward(target, tip, new)
-        return self._delivery("merge", ref, new)
+        if not self._git.contains(tip, made):
+            if tip != base:
+                raise BranchMovedError(
+                    f"{target} has moved from {base} to {tip}: run {run} was verified on what it was; "
+                    "verify the change on the new base and deliver that"
+                )
+            self._checkouts.forward(run, ref, tip, made)
+        return self._delivery("merge", ref, made)
 
     def tip(self, target: str) -> str:
         """Where a branch is that has to be there."""
@@ -56,22 +70,26 @@ class Courier:
             raise WorkspaceError(f"there is no branch {target!r} here; create it or name another one")
         return tip
 
-    def brought(self, tip: str, made: str) -> str:
-        """The commit that brought `made` into the branch: itself, or the merge that has it as its other parent."""
-        merges = self._git.line("rev-list", "--first-parent", "--merges", "--parents", tip, f"^{made}")
-        for commit, _, *others in reversed([line.split() for line in merges.splitlines()]):
-            if any(self._git.contains(other, made) for other in others):
-                return commit
-        return made
+    def store(self, run: str, tree: str, parent: str, message: str, at: int) -> str:
+        """Stores the commit of a delivery under a reference of the run; asking again gives the same commit."""
+        key = sha256("\0".join((tree, parent, message, str(at))).encode()).hexdigest()[:16]
+        ref = f"refs/steersman/{run}/delivery-{key}"
+        (self._git.found.common / f"{ref}.lock").unlink(missing_ok=True)  # of a git that was killed
+        kept = self._git.resolve(ref)
+        if kept is not None and is_whole(self._git, kept, parent):
+            return kept
+        who = read_identity(self._git.place)
+        return store_commit(
+            self._git, ref, parent, lambda: self._git.commit(tree, (parent,), message, at=at, committer=who)
+        )
 
-    def forward(self, target: str, old: str, new: str) -> None:
+    def forward(self, run: str, target: str, old: str, new: str) -> None:
         """Moves a branch from `old` to `new`, with the checkout that the person has of it, if there is one."""
-        ref = f"refs/heads/{target}"
-        place = self._checkouts.of(ref)
-        if place is None:
-            self._move(ref, new, old)
-        else:
-            self._checkouts.forward(place, ref, old, new)
+        self._checkouts.forward(run, f"refs/heads/{target}", old, new)
+
+    def is_ours(self, run: str, commit: str) -> bool:
+        """Whether a commit is one that this run has delivered."""
+        return bool(self._git.line("for-each-ref", f"--points-at={commit}", f"refs/steersman/{run}/"))
 
     def merged_trees(self, base: str, ours: str, theirs: str) -> tuple[str | None, list[str], str]:
         """The same for three commits of any history: their trees are merged, in a history made for that alone."""
@@ -103,23 +121,9 @@ class Courier:
     def _delivery(self, form: str, ref: str, commit: str) -> Delivery:
         return Delivery(form, ref, commit, self._git.tree_of(commit))
 
-    def _merged(self, run: str, tip: str, made: str, target: str, message: str) -> str:
-        tree, names, said = self.merged_tree(tip, made)
-        if names:
-            raise WorkspaceError(
-                f"{target} conflicts with run {run} in {', '.join(names)}; merge the branch steersman/{run} by hand, "
-                f"or start a new run from {target}"
-            )
-        if tree is None:
-            raise WorkspaceError(
-                f"git cannot merge run {run} into {target}: {said}; "
-                "in a shallow clone run `git fetch --unshallow` first"
-            )
-        return self._git.commit(tree, (tip, made), f"Merge steersman/{run} into {target}\n\n{message}")
-
-    def _check_ours(self, ref: str, tip: str | None) -> None:
+    def _check_ours(self, run: str, ref: str, tip: str | None) -> None:
         name = ref.removeprefix("refs/heads/")
-        if tip is not None and f"<{EMAIL}>" not in self._git.committer(tip)[0]:
+        if tip is not None and not self.is_ours(run, tip):
             raise WorkspaceError(
                 f"the branch {name} has commits that are not of this run; rename it with "
                 f"`git branch -m {name} <new name>` and deliver again"
@@ -127,12 +131,4 @@ class Courier:
         if (place := self._checkouts.of(ref)) is not None:
             raise WorkspaceError(
                 f"the branch {name} is checked out in {place}; switch to another one and deliver again"
-            )
-
-    def _move(self, ref: str, new: str, old: str | None) -> None:
-        """Moves a reference that still is at `old`; an empty `old` means that it may not exist."""
-        answer = self._git.call("update-ref", "-m", MOVED, ref, new, old or "")
-        if answer.code != 0:
-            raise WorkspaceError(
-                f"{ref} could not be moved: {answer.err.strip()[:500]}; look at it and deliver again"
             )

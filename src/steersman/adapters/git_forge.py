@@ -48,13 +48,19 @@ class Forge:
         self._git = git
         self._courier = courier
 
-    def draft(self, run: str, made: str, target: str, letter: Letter) -> Delivery:
+    def draft(self, run: str, delivery: Delivery, target: str, letter: Letter) -> Delivery:
         """The run's branch, sent, with a draft pull request into `target`; what fails leaves the branch."""
-        delivery = self._courier.branch(run, made)
         branch = f"steersman/{run}"
         try:
             remote, tool = self.reach()
-            send(self._git, remote, branch, made, tool)
+            send(
+                self._git,
+                remote,
+                branch,
+                delivery.commit,
+                tool,
+                lambda there: self._courier.is_ours(run, there),
+            )
             kind = _GitLab if os.path.basename(tool) == "glab" else _GitHub
             url = kind(tool, remote).opened(branch, target, letter)
         except WorkspaceError as error:

@@ -8,10 +8,11 @@ rewriting. Who sends is asked of ssh, or of the forge's own program.
 import os
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from steersman.adapters.git_cli import EMAIL, Answer, as_environment, program
+from steersman.adapters.git_cli import Answer, as_environment, program
 from steersman.adapters.git_hull import bare, hull
 from steersman.adapters.git_repository import Git
 from steersman.errors import WorkspaceError
@@ -77,13 +78,15 @@ def shown(address: str) -> str:
     return re.sub(r"//[^/@\s]+@", "//", address)
 
 
-def send(git: Git, remote: Remote, branch: str, commit: str, tool: str) -> None:
+def send(
+    git: Git, remote: Remote, branch: str, commit: str, tool: str, is_ours: Callable[[str], bool]
+) -> None:
     """Makes the branch at the remote be `commit`; it may replace a commit of ours there, and nothing else."""
     ref = f"refs/heads/{branch}"
     there = _there(git, remote, ref, tool)
     if there == commit:
         return
-    if there and not _is_ours(git, there):
+    if there and not (git.resolve(f"{there}^{{commit}}") is not None and is_ours(there)):
         raise WorkspaceError(
             f"the branch {branch} at {remote.name} has commits that are not of this run; rename it there and deliver again"
         )
@@ -107,10 +110,6 @@ def _there(git: Git, remote: Remote, ref: str, tool: str) -> str:
         raise WorkspaceError(_refused(remote, "be read", answer))
     lines = [line.split("\t") for line in os.fsdecode(answer.out).splitlines()]
     return next((found for found, name in lines if name == ref), "")
-
-
-def _is_ours(git: Git, commit: str) -> bool:
-    return git.resolve(f"{commit}^{{commit}}") is not None and f"<{EMAIL}>" in git.committer(commit)[0]
 
 
 def _target(git: Git, remote: Remote) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from steersman.adapters.git_cli import Answer, run
+from steersman.adapters.git_cli import Answer, Setting, run
 from steersman.adapters.git_hull import Found, Hull, hull, located
 from steersman.errors import WorkspaceError
 
@@ -107,14 +107,25 @@ class Git:
         """What a commit says."""
         return self.read("cat-file", "commit", commit).partition(b"\n\n")[2].decode("utf-8", "replace")
 
-    def commit(self, tree: str, parents: tuple[str, ...], message: str) -> str:
-        """Stores a commit whose hash depends on nothing but these: its date is the first parent's."""
-        seconds = self.committer(parents[0])[1] if parents else "0"
+    def commit(
+        self,
+        tree: str,
+        parents: tuple[str, ...],
+        message: str,
+        *,
+        at: int = 0,
+        committer: Setting | None = None,
+    ) -> str:
+        """Stores a commit whose hash depends on nothing but these; without a time (milliseconds) its date is the first
+        parent's."""
+        seconds = str(at // 1000) if at else self.committer(parents[0])[1] if parents else "0"
         date = f"@{seconds} +0000"
         links = [word for parent in parents for word in ("-p", parent)]
         text = message.rstrip("\n").encode("utf-8", "replace") + b"\n"
-        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-        return self.line("commit-tree", tree, *links, "-F", "-", env=dates, feed=text)
+        env = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        if committer is not None:
+            env |= {"GIT_COMMITTER_NAME": committer[0], "GIT_COMMITTER_EMAIL": committer[1]}
+        return self.line("commit-tree", tree, *links, "-F", "-", env=env, feed=text)
 
     def _refusal(self, command: str, answer: Answer) -> str:
         """A command that said no, in words; what a partial clone lacks is told with the way to get it."""

@@ -5,7 +5,6 @@
 
 from collections.abc import Sequence
 
-from steersman.adapters.git_cli import EMAIL
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_repository import Git
 from steersman.contracts.workspace import Delivery
@@ -16,7 +15,7 @@ NAMED = 5  # branches that are named
 
 
 def revert(
-    git: Git, courier: Courier, run: str, commits: Sequence[str], target: str, message: str
+    git: Git, courier: Courier, run: str, commits: Sequence[str], target: str, message: str, at: int
 ) -> Delivery:
     """Undoes these deliveries of a run, the newest first, on the branch `target`; once done, asking again gives the same
     answer."""
@@ -33,8 +32,8 @@ def revert(
         return Delivery("revert", f"refs/heads/{target}", by, git.tree_of(by))
     if tree == git.tree_of(tip):
         raise _undone_already(git, run, made, target, tip)
-    new = git.commit(tree, (tip,), _signed(message, made))
-    courier.forward(target, tip, new)
+    new = courier.store(run, tree, tip, _signed(message, made), at)
+    courier.forward(run, target, tip, new)
     return Delivery("revert", f"refs/heads/{target}", new, git.tree_of(new))
 
 
@@ -75,9 +74,9 @@ def _elsewhere(git: Git, run: str, made: str, target: str) -> str:
 
 def _earlier(git: Git, tip: str, commit: str) -> str | None:
     """The commit that has undone it already, ours or one of git's own, unless that was undone in its turn."""
-    ours = (f"--grep=^{TRAILER}: {commit}$", f"--committer=<{EMAIL}>")
-    for wanted in (ours, (f"--grep=^This reverts commit {commit}[.,]",)):
-        found = git.line("rev-list", "--extended-regexp", "--max-count=1", *wanted, tip, f"^{commit}")
+    for wanted in (f"^{TRAILER}: {commit}$", f"^This reverts commit {commit}[.,]"):
+        flags = ("--extended-regexp", "--max-count=1", f"--grep={wanted}")
+        found = git.line("rev-list", *flags, tip, f"^{commit}")
         if found and _earlier(git, tip, found) is None:
             return found
     return None

@@ -90,6 +90,7 @@ class DeliveryFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     """A change handed over or taken back, or why not."""
 
     done: bool = False
+    moved: bool = False  # the branch is not where the change was checked
     form: str = ""
     ref: str = ""
     commit: str = ""

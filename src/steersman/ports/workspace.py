@@ -102,24 +102,37 @@ class Workspace(Protocol):
         message: str,
         body: str = "",
         *,
-        exact: bool = False,
+        at: int = 0,
     ) -> Delivery:
-        """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` (fast-forward or a
-        merge commit; refuses with WorkspaceError when it conflicts), `draft-pr` sends that branch to the remote and
-        opens a draft pull request into `target`, with `body`; what fails on the way leaves the branch.
+        """Hands a recorded tree over: `branch` makes steersman/<run>, `merge` moves `target` forward to it, `draft-pr`
+        sends that branch to the remote and opens a draft pull request into `target`, with `body`; what fails on the way
+        leaves the branch.
 
-        An `exact` merge makes no tree that nobody has looked at: it is refused where `target` is no longer at `base`,
-        unless the change is in it already."""
+        What is delivered is exactly the recorded tree on top of `base`: where `target` is no longer at `base`, unless
+        the change is in it already, a merge is refused with BranchMovedError. The commit carries the time `at`
+        (milliseconds; without one, that of `base`), so that the same arguments give the same commit. One delivery at a
+        time is made into a repository. Branch, index and files of the person move together or not at all."""
         ...
 
     def revert(
-        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
         """Undoes a delivered commit on the branch `target` by a commit of its own, after whatever came later.
 
         `also` are earlier deliveries of the run, the newest first: those that the branch has are undone by the same
         commit.
         WorkspaceError, and nothing changed, where it is not there, is undone already or conflicts.
+        """
+        ...
+
+    def interrupted(self) -> tuple[str, ...]:
+        """The runs whose delivery was cut short (a kill, a full disk) and is neither finished nor undone yet."""
+        ...
+
+    def settle(self) -> tuple[str, ...]:
+        """Finishes each of these where the branch has moved, undoes it where it has not; says what was done.
+
+        `deliver` and `revert` do this first. Files that somebody has changed since are left as they are.
         """
         ...
 

@@ -265,32 +265,23 @@ class WorkspaceConformance:
         assert workspace.deliver(*args) == first
         assert workspace.base(None) == Base(first.commit, change.tree, base.branch)
 
-    def test_a_moved_target_gets_a_merge(self, workspace: Workspace, base: Base) -> None:
-        """Two runs that changed different files are both in the target, and each is delivered once."""
-        mine = self.edit(workspace, base, "new\n")
-        tree = self.start(workspace, base, "other-run")
-        (tree / "other").write_text("other\n")
-        theirs = workspace.capture("other-run", str(tree), base.commit, "work")
-        first = workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Other")
-        args = (RUN, mine.commit, base.commit, "merge", base.branch, "Mine")
-        second = workspace.deliver(*args)
-        assert workspace.deliver(*args) == second
-        assert (
-            workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Other") == first
-        )
-        end = workspace.checkout(RUN, workspace.base(None).commit, f"{RUN}:9:1")
-        assert Path(end.path, "README").read_text() == "new\n"
-        assert Path(end.path, "other").read_text() == "other\n"
+    def test_a_delivery_carries_its_time(self, workspace: Workspace, base: Base) -> None:
+        """The same time gives the same commit, another one another, always with the recorded tree."""
+        change = self.edit(workspace, base, "new\n")
+        args = (RUN, change.commit, base.commit, "branch", None, "Say new")
+        first = workspace.deliver(*args, at=1_700_000_000_000)
+        assert workspace.deliver(*args, at=1_700_000_000_000) == first
+        later = workspace.deliver(*args, at=1_700_000_060_000)
+        assert (later.commit == first.commit, later.tree) == (False, first.tree)
 
-    def test_a_conflict_is_refused_by_file(self, workspace: Workspace, base: Base) -> None:
-        """Where both sides changed the same lines nothing moves and the file is named."""
-        theirs = self.edit(workspace, base, "theirs\n", "other-run")
-        mine = self.edit(workspace, base, "mine\n")
-        workspace.deliver("other-run", theirs.commit, base.commit, "merge", base.branch, "Theirs")
-        before = workspace.base(None)
-        with pytest.raises(WorkspaceError, match=r"conflicts with run .* in README;"):
-            workspace.deliver(RUN, mine.commit, base.commit, "merge", base.branch, "Mine")
-        assert workspace.base(None) == before
+    def test_nothing_is_left_of_a_delivery_that_ended(self, workspace: Workspace, base: Base) -> None:
+        """No delivery is cut short, and there is nothing to settle, before and after one that is refused."""
+        change = self.edit(workspace, base, "new\n")
+        assert (workspace.interrupted(), workspace.settle()) == ((), ())
+        with pytest.raises(WorkspaceError):
+            workspace.deliver(RUN, change.commit, base.commit, "merge", "no-such-branch", "Say new")
+        workspace.deliver(RUN, change.commit, base.commit, "merge", base.branch, "Say new")
+        assert (workspace.interrupted(), workspace.settle()) == ((), ())
 
     def test_a_delivery_that_cannot_be_is_refused(self, workspace: Workspace, base: Base) -> None:
         """A wrong form or target is refused with the next step."""

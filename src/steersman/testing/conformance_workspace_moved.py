@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from steersman.contracts.workspace import Base, Change, Rebased
-from steersman.errors import WorkspaceError
+from steersman.errors import BranchMovedError, WorkspaceError
 from steersman.ports.workspace import Workspace
 
 RUN = "260101-abcdef"
@@ -174,30 +174,28 @@ class MovedBaseConformance:
             with pytest.raises(WorkspaceError, match=f"cannot be a {kind}"):
                 begun.workspace.rebased(run, change.commit, begun.base.commit, begun.branch, label)
 
-    def test_an_exact_merge_is_what_was_verified(self, begun: Begun) -> None:
+    def test_a_merge_is_what_was_verified(self, begun: Begun) -> None:
         """A branch that is at the base goes to exactly the recorded tree; once more, also later, changes nothing."""
         change = begun.change({"README": "mine\n"})
         args = (RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
-        first = begun.workspace.deliver(*args, exact=True)
+        first = begun.workspace.deliver(*args)
         assert (first.tree, begun.now().commit) == (change.tree, first.commit)
-        assert begun.workspace.deliver(*args, exact=True) == first
+        assert begun.workspace.deliver(*args) == first
         tip = begun.moved({"other": "theirs\n"})
-        assert begun.workspace.deliver(*args, exact=True) == first
+        assert begun.workspace.deliver(*args) == first
         assert begun.now() == tip
 
-    def test_an_exact_merge_never_mixes(self, begun: Begun) -> None:
+    def test_a_merge_never_mixes(self, begun: Begun) -> None:
         """A branch that has moved is left alone, and the refusal says from where to where; on the new base it goes."""
         change = begun.change({"README": "mine\n"})
         tip = begun.moved({"other": "theirs\n"})
-        with pytest.raises(WorkspaceError, match=f"has moved from {begun.base.commit} to {tip.commit}"):
-            begun.workspace.deliver(
-                RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine", exact=True
-            )
+        with pytest.raises(BranchMovedError, match=f"has moved from {begun.base.commit} to {tip.commit}"):
+            begun.workspace.deliver(RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
         assert begun.now() == tip
         rebased = begun.rebased(change)
         assert rebased.change is not None
         done = begun.workspace.deliver(
-            RUN, rebased.change.commit, rebased.base, "merge", begun.branch, "Mine", exact=True
+            RUN, rebased.change.commit, rebased.base, "merge", begun.branch, "Mine"
         )
         assert (done.tree, begun.now().commit) == (rebased.change.tree, done.commit)
 
@@ -206,7 +204,7 @@ class MovedBaseConformance:
         change = begun.change({"README": "mine\n"})
         begun.moved({"other": "theirs\n"})
         args = (RUN, change.commit, begun.base.commit, "branch", None, "Mine")
-        assert begun.workspace.deliver(*args, exact=True).tree == change.tree
+        assert begun.workspace.deliver(*args).tree == change.tree
 
     def test_a_branch_has_a_change_when_its_commit_is_in_it(self, begun: Begun) -> None:
         """From the delivery on, whatever comes after it; taken back, or undone by hand, it is not there any more."""
@@ -214,7 +212,7 @@ class MovedBaseConformance:
         held = begun.workspace.holds
         assert not held(begun.base.commit, [change.commit])
         args = (RUN, change.commit, begun.base.commit, "merge", begun.branch, "Mine")
-        made = [begun.workspace.deliver(*args, exact=True).commit]
+        made = [begun.workspace.deliver(*args).commit]
         assert held(begun.now().commit, made)
         tip = begun.moved({"README": "mine, and theirs\n"})
         assert held(tip.commit, made)
@@ -241,23 +239,17 @@ class MovedBaseConformance:
         """The newest without any of them, what others did in between is in it; where both changed the same it cannot be."""
         workspace, branch = begun.workspace, begun.branch
         first = begun.change({"README": "mine\n"})
-        one = workspace.deliver(
-            RUN, first.commit, begun.base.commit, "merge", branch, "Mine", exact=True
-        ).commit
+        one = workspace.deliver(RUN, first.commit, begun.base.commit, "merge", branch, "Mine").commit
         between = begun.moved({"other": "theirs\n"})
         second = begun.change({"README": "mine, again\n"}, base=between)
-        two = workspace.deliver(
-            RUN, second.commit, between.commit, "merge", branch, "Mine", exact=True
-        ).commit
+        two = workspace.deliver(RUN, second.commit, between.commit, "merge", branch, "Mine").commit
         found = workspace.whole(RUN, [two, one], "whole")
         assert begun.files(found.commit) == {"README": b"hello\n", "other": b"theirs\n"}
         assert workspace.whole(RUN, [two, one], "whole") == found
         assert workspace.holds(begun.now().commit, [two, one])
         meddled = begun.moved({"README": "mine, again, and theirs\n"})
         third = begun.change({"README": "mine at last\n"}, base=meddled)
-        three = workspace.deliver(
-            RUN, third.commit, meddled.commit, "merge", branch, "Mine", exact=True
-        ).commit
+        three = workspace.deliver(RUN, third.commit, meddled.commit, "merge", branch, "Mine").commit
         with pytest.raises(WorkspaceError, match="cannot be told from what others did in between"):
             workspace.whole(RUN, [three, two, one], "whole")
         assert workspace.holds(begun.now().commit, [three, two, one])
@@ -266,14 +258,10 @@ class MovedBaseConformance:
         """Both deliveries of a run by one commit, what others did in between stays; one that the branch never had is passed over."""
         workspace, branch = begun.workspace, begun.branch
         first = begun.change({"README": "mine\n"})
-        one = workspace.deliver(
-            RUN, first.commit, begun.base.commit, "merge", branch, "Mine", exact=True
-        ).commit
+        one = workspace.deliver(RUN, first.commit, begun.base.commit, "merge", branch, "Mine").commit
         between = begun.moved({"other": "theirs\n"})
         second = begun.change({"README": "mine, again\n", "new": "1\n"}, base=between)
-        two = workspace.deliver(
-            RUN, second.commit, between.commit, "merge", branch, "Mine", exact=True
-        ).commit
+        two = workspace.deliver(RUN, second.commit, between.commit, "merge", branch, "Mine").commit
         never = begun.change({"never": "merged\n"}).commit
         done = workspace.revert(RUN, never, branch, "Undo\n\n", also=(two, one))
         assert begun.files(done.commit) == {"README": b"hello\n", "other": b"theirs\n"}

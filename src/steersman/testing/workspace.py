@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text, Touched
-from steersman.errors import ConflictError, NotThereError, UndoneError, WorkspaceError
+from steersman.errors import BranchMovedError, ConflictError, NotThereError, UndoneError, WorkspaceError
 from steersman.kernel.canonical import digest_of
 
 Files = dict[str, str]
@@ -95,7 +95,12 @@ class FakeWorkspace:
                 return Rebased(False, tip, self._tree(tip))
             files, clash = _three_way(was, self._files(tip), ours)
             change = None if clash else self._recorded(files, tip)
-            return Rebased(True, tip, self._tree(tip), change, tuple(clash))
+            history = set(self._history(tip))
+            start = base
+            while self._read(start)["message"] == "recorded tree" and self._read(start)["parents"]:
+                start = self._read(start)["parents"][0]
+            dropped = () if start in history else tuple(c for c in self._history(start) if c not in history)
+            return Rebased(True, tip, self._tree(tip), change, tuple(clash), dropped)
 
     def _recorded(self, new: Files, base: str) -> Change:
         old = self._files(base)
@@ -154,24 +159,22 @@ class FakeWorkspace:
         message: str,
         body: str = "",
         *,
-        exact: bool = False,
+        at: int = 0,
     ) -> Delivery:
         _checked("run", run)
         if form == "draft-pr" and target is not None:
             _write(self._root / "pulls" / f"{run}.json", json.dumps({"base": target, "body": body}))
         with self._lock:
-            made = self._commit(self._files(commit), (base,), message)
-            return self._delivered(run, made, base, form, target, exact)
+            made = self._commit(self._files(commit), (base,), message, at)
+            return self._delivered(run, made, base, form, target)
 
-    def _delivered(
-        self, run: str, made: str, base: str, form: str, target: str | None, exact: bool
-    ) -> Delivery:
+    def _delivered(self, run: str, made: str, base: str, form: str, target: str | None) -> Delivery:
         match form, target:
             case "branch", _:
                 self._point(f"steersman/{run}", made)
                 return Delivery(form, f"steersman/{run}", made, self._tree(made))
             case "merge", str():
-                return self._merge(run, made, base, target, exact)
+                return self._merge(run, made, base, target)
             case "draft-pr", str():
                 self._point(f"steersman/{run}", made)
                 url = f"https://forge.invalid/pulls/{run}"
@@ -184,15 +187,15 @@ class FakeWorkspace:
                 )
 
     def revert(
-        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = ()
+        self, run: str, commit: str, target: str, message: str, *, also: Sequence[str] = (), at: int = 0
     ) -> Delivery:
         _checked("run", run)
         with self._lock:
-            new = self._reverted(run, (commit, *also), target, message)
+            new = self._reverted(run, (commit, *also), target, message, at)
             self._point(target, new)
             return Delivery("revert", target, new, self._tree(new))
 
-    def _reverted(self, run: str, commits: Sequence[str], target: str, message: str) -> str:
+    def _reverted(self, run: str, commits: Sequence[str], target: str, message: str, at: int) -> str:
         tip = self._there(target)
         now, history = self._files(tip), list(self._history(tip))
         there = [made for made in commits if made in history]
@@ -212,7 +215,7 @@ class FakeWorkspace:
             raise UndoneError(
                 f"run {run} is undone in {target} already: taking it back changes nothing there", by
             )
-        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in commits))
+        return self._commit(files, (tip,), message + "".join(f"\nreverts {made}" for made in commits), at)
 
     def _undone(self, commits: Sequence[str], now: Files) -> Files | None:
         before = self._standing_on(commits)
@@ -270,33 +273,29 @@ class FakeWorkspace:
         old, new = self._files(self._read(commit)["parents"][0]), self._files(commit)
         return {n for n in old.keys() | new.keys() if old.get(n) != new.get(n)}
 
-    def _merge(self, run: str, made: str, base: str, target: str, exact: bool) -> Delivery:
+    def _merge(self, run: str, made: str, base: str, target: str) -> Delivery:
         tip = self._there(target)
-        if made in self._history(tip):
-            return Delivery("merge", target, self._brought(tip, made), self._tree(self._brought(tip, made)))
-        if exact and tip != base:
-            raise WorkspaceError(f"{target} has moved from {base} to {tip}: verify run {run} on the new base")
-        new = made if tip in self._history(made) else self._merged(run, tip, made, base, target)
-        self._point(target, new)
-        return Delivery("merge", target, new, self._tree(new))
+        if made not in self._history(tip):
+            if tip != base:
+                raise BranchMovedError(
+                    f"{target} has moved from {base} to {tip}: verify run {run} on the new base"
+                )
+            self._point(target, made)
+        return Delivery("merge", target, made, self._tree(made))
 
-    def _merged(self, run: str, tip: str, made: str, base: str, target: str) -> str:
-        files, clash = _three_way(self._files(base), self._files(tip), self._files(made))
-        if clash:
-            raise WorkspaceError(f"{target} conflicts with run {run} in {', '.join(clash)}; merge it by hand")
-        return self._commit(files, (tip, made), f"Merge {run}")
+    def interrupted(self) -> tuple[str, ...]:
+        return ()
 
-    def _brought(self, tip: str, made: str) -> str:
-        """The commit that brought `made` into a branch: itself, or the merge that has it as its other parent."""
-        return next((c for c in self._history(tip) if made in self._read(c)["parents"][1:]), made)
+    def settle(self) -> tuple[str, ...]:
+        return ()
 
     def remove(self, run: str) -> None:
         shutil.rmtree(self._root / "trees" / _checked("run", run), ignore_errors=True)
 
     # ── objects and names ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _commit(self, files: Files, parents: tuple[str, ...], message: str) -> str:
-        body = {"files": files, "parents": list(parents), "message": message}
+    def _commit(self, files: Files, parents: tuple[str, ...], message: str, at: int = 0) -> str:
+        body = {"files": files, "parents": list(parents), "message": message, **({"at": at} if at else {})}
         commit = digest_of(body)[:40]
         if not self._has(commit):
             _write(self._object(commit), json.dumps(body))

@@ -12,6 +12,9 @@ from steersman.views.planning.questions import in_words
 ASKED = {
     "confirm": "Shall this proposal be implemented?",
     "merge": "Shall this change be merged?",
+    "moving": "The branch has moved too often in a row. Look at it again? Reject stops the run.",
+    "rewrite": "The branch no longer has commits that this change was made on. Put the change alone on the branch as it is now?",
+    "recheck": "The branch moved after your approval, which is void. Check the change on the branch as it is now?",
     "evidence": "The checks pass, but what they prove is in question. Does that count?",
     "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",

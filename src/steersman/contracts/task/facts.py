@@ -49,6 +49,9 @@ class BaseFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     lost: bool = False  # what was handed over before is not there any more
     absorbed: bool = False  # the branch has all of the change already, from somewhere else
     moved: bool = False
+    rewritten: int = (
+        0  # commits that the change was made on and the branch no longer has; told_ref lists them
+    )
     conflicts: int = 0
     base: str = ""  # commit
     base_tree: str = ""

@@ -160,7 +160,7 @@ def _show_accepted(deck: Deck, gate: Gate) -> None:
 
 def _ends(gate: Gate, choice: str) -> bool:
     """Whether the answer asks the run to stop: then its stopping is what was wanted."""
-    return choice == "stop" or (choice == "reject" and gate.job != "merge")
+    return choice == "stop" or (choice == "reject" and gate.job not in ("merge", "recheck"))
 
 
 def _higher(deck: Deck, run: str, limits: dict[str, int]) -> None:

@@ -153,6 +153,15 @@ def _delivery(deck: Deck) -> Iterator[Finding]:
         return
     found = delivery_problems(deck, config)
     yield Finding("delivery", not found, "; ".join(found) or f"as {config.deliver}", "see above")
+    try:
+        cut = deck.helm.open_world(deck.project, journal=None).workspace(config).interrupted()
+    except SteersmanError:
+        return  # no repository: said above
+    if cut:
+        told = (
+            f"the delivery of run {', '.join(cut)} was cut short; files of that run may be in your checkout"
+        )
+        yield Finding("interrupted delivery", ok=False, told=told, fix=f"{deck.me} resume")
 
 
 def _talkers(deck: Deck) -> Iterator[Finding]:

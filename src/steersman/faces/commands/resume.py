@@ -2,6 +2,7 @@
 
 import click
 
+from steersman.errors import SteersmanError
 from steersman.faces.deck import DONE, USAGE, WAITING, Deck, verb
 from steersman.faces.voyage import background, drive_on
 from steersman.ports.journal import Head
@@ -15,6 +16,7 @@ from steersman.ports.journal import Head
 @click.option("--detach", is_flag=True, help="Drive it in the background.")
 def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int:
     """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
+    _settle_deliveries(deck)
     if run is None:
         ready = _ready(deck)
         if len(ready) != 1:
@@ -27,6 +29,17 @@ def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int
         deck.tell({"run": found, "log": log, "exit_code": 0})
         return 0
     return drive_on(deck, found, take_over=take_over)
+
+
+def _settle_deliveries(deck: Deck) -> None:
+    """Finishes or undoes deliveries that were cut short, of whichever run."""
+    try:
+        done = deck.bridge.world.workspace(deck.load_config().config).settle()
+    except SteersmanError as error:
+        deck.say(str(error))
+        return
+    for what in done:
+        deck.say(what)
 
 
 def _ready(deck: Deck) -> list[Head]:

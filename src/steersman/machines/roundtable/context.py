@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts
 from steersman.errors import UserError
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.definition import GateAnswer
@@ -38,6 +39,7 @@ class Context(msgspec.Struct, kw_only=True):
     max_iterations: Annotated[int, Meta(ge=1, le=50)] = 3
     repeated: Literal["same_command", "same_failure"] = "same_command"
     same_finding: Annotated[int, Meta(ge=2, le=50)] = 3
+    max_moves: Annotated[int, Meta(ge=1, le=20)] = 3
     deliver: Literal["branch", "merge", "draft-pr", "none"] = (
         "branch"  # none: whoever started it takes the tree
     )
@@ -59,6 +61,7 @@ class Context(msgspec.Struct, kw_only=True):
     infrastructure: str = "untouched"
     evidence: str = "none"
     handover: str = "none"
+    base: str = "unseen"
     # what the rounds have brought
     round: int = 0
     commit: str = ""
@@ -88,6 +91,9 @@ class Context(msgspec.Struct, kw_only=True):
     results_ref: str = ""
     tests: int = 0
     checks_passed: int = 0
+    rewritten_tip: str = ""  # where the rewritten branch was that a person was shown
+    base_told_ref: str = ""  # what the last look at the branch said
+    merged_by: str = ""  # who has approved the merge of this tree
     delivered_ref: str = ""
     delivered_commit: str = ""
     url_ref: str = ""  # where the pull request is
@@ -121,7 +127,7 @@ def with_sessions(before: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
-    """A context of the time when every change was delivered."""
+    """A context whose newer fields all have the value that they begin with."""
     return before
 
 
@@ -374,6 +380,40 @@ def _summary(c: Context, outcome: str) -> Op:
 
 def provider_failed(_c: Context, e: AgentFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.detail_ref),)
+
+
+def base_looked_at(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "base_told_ref", e.told_ref),)
+
+
+def base_rewritten(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "base_told_ref", e.told_ref), ("set", "rewritten_tip", e.base))
+
+
+def rebased(c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    """The change stands on another commit: it is another tree, and whatever was accepted or approved before is void."""
+    return (
+        ("set", "base_commit", e.base),
+        ("set", "base_tree", e.base_tree),
+        ("set", "commit", e.commit),
+        ("set", "tree", e.tree),
+        ("set", "patch_ref", e.patch_ref),
+        ("set", "accepted_tree", ""),
+        ("set", "accepted_by", ""),
+        ("set", "merged_by", ""),
+        ("set", "questions_ref", ""),
+        ("set", "base_told_ref", e.told_ref),
+        ("append", "rounds", {"kind": "base", "round": c.round, "outcome": "base_moved", "tree": e.tree}),
+    )
+
+
+def merge_granted(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
+    return (("set", "merged_by", e.person),)
+
+
+def rechecked(_c: Context, _e: GateAnswer) -> tuple[Op, ...]:
+    """The approval was of a tree that can no longer be merged as it is."""
+    return (("set", "merged_by", ""), ("set", "detail_ref", ""))
 
 
 def delivered(_c: Context, e: DeliveryFacts) -> tuple[Op, ...]:

@@ -17,6 +17,7 @@ only a person's acceptance of exactly that tree leads on.
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts
 from steersman.kernel.build import machine
 from steersman.kernel.definition import (
     ANY,
@@ -54,7 +55,13 @@ IMPLEMENTS = Guard("implements", "operator confirm or implementation mode", lamb
 TO_PREPARE = Guard("to_prepare", "the working tree is not ready", lambda c, _: c.workspace == "unprepared", reads=("workspace",), version=2)
 TO_MEASURE = Guard("to_measure", "the working tree is ready, and the base tree was not checked yet", lambda c, _: c.workspace == "ready" and c.baseline == "unmeasured", reads=("workspace", "baseline"), version=2)
 TO_PROPOSE = Guard("to_propose", "executionMode=proposal, and the base tree was checked", lambda c, _: c.phase == "proposal" and c.workspace == "ready" and c.baseline == "measured", reads=("phase", "workspace", "baseline"))
-ANSWERED = Guard("answered", "the tester has named its commands", lambda c, _: c.tester == "answered", reads=("tester",))
+TO_ASK = Guard("to_ask", "implementing, and the tester has not named its commands", lambda c, _: c.phase == "implementation" and c.tester != "answered", reads=("phase", "tester"))
+TO_LOOK = Guard("to_look", "the change is to be merged, and where it would go was not looked at", lambda c, _: c.tester == "answered" and c.deliver == "merge" and c.base == "unseen", reads=("tester", "deliver", "base"))
+TO_MEASURE_AGAIN = Guard("to_measure_again", "the change stands on another base tree, which was not checked yet", lambda c, _: c.tester == "answered" and c.base == "seen" and c.baseline == "unmeasured", reads=("tester", "base", "baseline"))
+ANSWERED = Guard("answered", "the tester has named its commands, and the change stands on what it would go to", lambda c, _: c.tester == "answered" and c.baseline == "measured" and (c.deliver != "merge" or c.base == "seen"), reads=("tester", "baseline", "deliver", "base"), version=2)
+KEEPS_MOVING = Guard("keeps_moving", "the branch has moved too often in a row", lambda c, _: c.base == "parked", reads=("base",))
+REWRITTEN = Guard("rewritten", "the branch was rewritten, and nobody has said that the change may go there", lambda c, _: c.base == "rewritten", reads=("base",))
+OVERTAKEN = Guard("overtaken", "the branch moved between the approval and the merge", lambda c, _: c.handover == "overtaken", reads=("handover",))
 QUESTIONED = Guard("questioned", "a person has to say what the results are worth", lambda c, _: c.evidence == "questioned", reads=("evidence",))
 SEEN = Guard("seen", "a person has accepted the results", lambda c, _: c.evidence == "accepted", reads=("evidence",))
 AWAITS = Guard("awaits", "a proposal awaits the operator", lambda c, _: c.outcome == "await_operator_confirm", reads=("outcome",))
@@ -70,6 +77,7 @@ DISCUSS_REVIEW = effect("discuss_review", AgentFacts, "agent")
 DISCUSS_TEST = effect("discuss_test", AgentFacts, "agent")
 PREPARE = effect("prepare", SetupFacts, "setup")
 MEASURE = effect("measure", BaselineFacts, "baseline")
+MEASURE_AGAIN = effect("measure_again", BaselineFacts, "baseline")
 IMPLEMENT = effect("implement", AgentFacts, "agent", edits=True)
 REVIEW = effect("review", AgentFacts, "agent")
 ASK_TESTER = effect("ask_tester", AgentFacts, "agent")
@@ -77,6 +85,10 @@ RUN_CHECKS = effect("run_checks", CheckFacts, "checks")
 EVIDENCE = gate("evidence")
 RECALL = effect("recall", CheckFacts, "recall")
 CONFIRM = gate("confirm")
+LOOK_AT_BASE = effect("look_at_base", BaseFacts, "base")
+MOVING = gate("moving")
+REWRITE = gate("rewrite")
+RECHECK = gate("recheck")
 MERGE = gate("merge")
 DELIVER = effect("deliver", DeliveryFacts, "deliver")
 REVERT = effect("revert", DeliveryFacts, "revert")
@@ -99,7 +111,11 @@ class S(State):
     test = state(
         "The tester discusses the proposal, or names commands that steersman then runs beside the project's checks.",
         do(DISCUSS_TEST, work.discuss_test, when=PROPOSES, version=2),
-        do(ASK_TESTER, work.ask_tester, when=IMPLEMENTS, version=2),
+        do(ASK_TESTER, work.ask_tester, when=TO_ASK, version=3),
+        do(LOOK_AT_BASE, work.look_at_base, when=TO_LOOK),
+        do(MOVING, work.ask_about_base, when=KEEPS_MOVING),
+        do(REWRITE, work.ask_about_base, when=REWRITTEN),
+        do(MEASURE_AGAIN, work.measure, when=TO_MEASURE_AGAIN),
         do(RUN_CHECKS, work.run_checks, when=ANSWERED),
         do(EVIDENCE, work.ask_evidence, when=QUESTIONED),
         do(RECALL, work.recall, when=SEEN),
@@ -108,8 +124,9 @@ class S(State):
     finalize = resting(
         "The run has its outcome.",
         do(CONFIRM, work.ask_person, when=AWAITS),
-        do(MERGE, work.ask_merge, when=ASKS_MERGE),
-        do(DELIVER, work.deliver, when=HANDS_OVER),
+        do(MERGE, work.ask_merge, when=ASKS_MERGE, version=2),
+        do(DELIVER, work.deliver, when=HANDS_OVER, version=2),
+        do(RECHECK, work.ask_recheck, when=OVERTAKEN),
         do(REVERT, work.revert, when=TAKES_BACK),
     )
 
@@ -142,6 +159,14 @@ class E(Events):
     review_schema_invalid = event("The reviewer's reply breaks its contract.", X, AgentFacts)
     review_changes_requested = event("The reviewer wants changes.", X, AgentFacts)
     review_approved = event("The reviewer approves.", X, AgentFacts)
+    base_unmoved = event("The change stands on what it would be merged into.", X, BaseFacts)
+    base_moved = event("The branch has moved: the change stands on it now and is another tree.", X, BaseFacts)
+    base_rewritten = event("The branch no longer has the commits that the change was made on.", X, BaseFacts)
+    base_refused = event(
+        "The change could not be put on top of the branch; it is checked where it is.", X, BaseFacts
+    )
+    another_look_granted = event("A person has the branch looked at again.", Origin.GATE, GateAnswer)
+    rewrite_accepted = event("A person lets the change go to the rewritten branch.", Origin.GATE, GateAnswer)
     tester_replied = event("The tester has named its commands.", X, AgentFacts)
     tester_schema_invalid = event("The tester's reply breaks its contract.", X, AgentFacts)
     tester_command_blocked = event("Nothing failed, but commands were not allowed to run.", X, CheckFacts)
@@ -168,6 +193,10 @@ class E(Events):
     merge_declined = event("A person keeps the change on its branch.", Origin.GATE, GateAnswer)
     delivered = event("The change is handed over.", X, DeliveryFacts)
     delivery_failed = event("The change could not be handed over.", X, DeliveryFacts)
+    delivery_overtaken = event("The branch moved after the approval, which is void.", X, DeliveryFacts)
+    recheck_granted = event(
+        "A person has the change checked on the branch as it is now.", Origin.GATE, GateAnswer
+    )
     delivery_requested = event("A person asks for the delivery to be tried again.", P)
     revert_requested = event("A person asks for a delivered change to be taken back.", P, ctx.RevertRequested)
     reverted = event("The change is undone by a commit of its own.", X, DeliveryFacts)
@@ -203,6 +232,11 @@ PASSED = Guard("passed", "all commands pass", lambda c, e: ctx.proven(c, e) and 
 ACCEPTS = Guard("accepts", "the operator accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 REJECTS = Guard("rejects", "the operator rejects", lambda _, e: e.choice == "reject")
 STANDS = Guard("stands", "what was accepted is what was recorded of the current tree", lambda c, e: ctx.proven(c, e) and c.accepted_tree == c.tree)
+REBASED = Guard("rebased", "the change was put on top of a branch that has moved", lambda _, e: e.moved and bool(e.tree) and not e.absorbed)
+LOST_COMMITS = Guard("lost_commits", "the branch was rewritten", lambda _, e: e.rewritten > 0)
+BASE_STANDS = Guard("base_stands", "the branch is where it was", lambda _, e: not e.error and not e.moved)
+SAYS_AGAIN = Guard("says_again", "the operator says yes", lambda _, e: e.choice == "approve")
+OVERTOOK = Guard("overtook", "the branch is not where the change was checked", lambda _, e: e.moved)
 GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
 DELIVERY_FAILED = Guard("delivery_failed", "an approved change could not be handed over", lambda c, _: c.outcome == "approved" and c.handover == "failed", reads=("outcome", "handover"))
@@ -217,6 +251,7 @@ def _error(name: str) -> Guard:
 ERRORS = tuple((_error(e.name), e) for e in PROVIDER)
 
 ITERATIONS = Cap("iterations", "max_iterations", resets=(E.task_followup_received,))
+MOVES = Cap("moves", "max_moves", resets=(E.base_unmoved, E.another_look_granted, E.task_followup_received))
 STUCK = Guard("stuck", "the same finding stays open while iterations remain", lambda c, _: ctx.stuck(c))
 REMAIN = room("remain", "iterations remaining", ITERATIONS)
 
@@ -226,6 +261,7 @@ FIRST_PROPOSED = Guard("first_proposed", "the run began with a proposal", lambda
 UNCONFIRMED = Guard("unconfirmed", "a proposal was wanted and nobody confirmed one", lambda c, _: c.mode == "proposal" and c.confirmation == "none", reads=("mode", "confirmation"))
 UNMEASURED = Guard("unmeasured", "the base tree was not checked", lambda c, _: c.baseline == "unmeasured", reads=("baseline",))
 UNSEEN = Guard("unseen", "the outcome is approved and changed infrastructure or doubtful results were not accepted", lambda c, _: (c.outcome == "approved" and (c.evidence == "questioned" or (c.infrastructure == "changed" and c.evidence != "accepted"))), reads=("outcome", "evidence", "infrastructure"))
+UNLOOKED = Guard("unlooked", "the outcome is approved, and nobody has looked at what the change would be merged into", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.base != "seen", reads=("outcome", "deliver", "base"))
 APPROVED_CHANGED = Guard("approved_changed", "the outcome is approved with changed infrastructure", lambda c, _: c.outcome == "approved" and c.infrastructure == "changed", reads=("outcome", "infrastructure"))
 # fmt: on
 
@@ -237,8 +273,10 @@ AFRESH = {
     "discussion": "open",
     "evidence": "none",
     "handover": "none",
+    "base": "unseen",
 }
 AGAIN = {**AFRESH, "workspace": "unprepared"}
+ONTO = "extension: what is delivered was checked on what it goes to"
 
 # fmt: off
 TABLE = table(
@@ -255,7 +293,7 @@ TABLE = table(
     row(S.intake,    E.implementation_confirmed,  otherwise,     S.plan,     None,       "start implementation loop",                        "§2"),
     row(S.plan,      E.workspace_ready,           otherwise,     STAY,       None,       "the tree is ready for the first round",            "extension: setup is a taped step of its own", sets={"workspace": "ready"}),
     row(S.plan,      E.setup_failed,              otherwise,     S.finalize, None,       "stop: not a coder's round",                        "extension: setup has an outcome of its own", sets={"outcome": "setup_failed"}),
-    row(S.plan,      E.baseline_recorded,         otherwise,     STAY,       None,       "keep what the checks say before any change",       "extension: evidence is measured against the base tree", sets={"baseline": "measured"}),
+    row((S.plan, S.test), E.baseline_recorded,        otherwise,     STAY,       None,       "keep what the checks say before any change",       "extension: evidence is measured against the base tree", sets={"baseline": "measured"}),
     row(S.plan,      E.check_cannot_start,        otherwise,     S.finalize, None,       "stop before any agent is called",                  "extension: the base is checked before the first agent", sets={"outcome": "check_cannot_start"}),
     row(S.plan,      E.base_not_green,            otherwise,     S.finalize, None,       "stop before any agent is called",                  "extension: the base is checked before the first agent", sets={"outcome": "base_not_green"}),
     row(S.plan,      E.start_coder,               otherwise,     S.build,    ITERATIONS, "run coder impl",                                   "§2"),
@@ -264,8 +302,15 @@ TABLE = table(
     row(S.build,     E.coder_changed_nothing,     otherwise,     S.iterate,  None,       "set must-fix: the coder changed nothing",          "extension: no change is a failed round", sets={"last_round_outcome": "coder_changed_nothing"}),
     row(S.review,    E.review_schema_invalid,     otherwise,     S.finalize, None,       "set outcome, stop run",                            "§2",  sets={"outcome": "review_schema_invalid"}),
     row(S.review,    E.review_changes_requested,  otherwise,     S.iterate,  None,       "set must-fix list",                                "§2",  sets={"last_round_outcome": "review_changes_requested"}),
-    row(S.review,    E.review_approved,           otherwise,     S.test,     None,       "run tester strict JSON",                           "§2",  sets={"tester": "asked"}),
+    row(S.review,    E.review_approved,           otherwise,     S.test,     None,       "run tester strict JSON",                           "§2",  sets={"tester": "asked", "base": "unseen"}),
     row(S.test,      E.tester_replied,            otherwise,     STAY,       None,       "run the commands beside the project's checks",     "extension: steersman runs the commands itself", sets={"tester": "answered"}),
+    row(S.test,      E.base_unmoved,              otherwise,     STAY,       None,       "check the change where it is",                     ONTO, sets={"base": "seen"}),
+    row(S.test,      E.base_moved,                otherwise,     STAY,       MOVES,      "check the change on the branch as it is now",      ONTO, sets={"base": "seen", "baseline": "unmeasured", "evidence": "none"}),
+    row(S.test,      E.base_moved,                otherwise,     STAY,       None,       "the branch keeps moving: ask a person",            ONTO, sets={"base": "parked", "baseline": "unmeasured", "evidence": "none"}),
+    row(S.test,      E.base_rewritten,            otherwise,     STAY,       None,       "show what would come back, ask a person",          ONTO, sets={"base": "rewritten"}),
+    row(S.test,      E.base_refused,              otherwise,     STAY,       None,       "check the change where it is, say why",            ONTO, sets={"base": "seen"}),
+    row(S.test,      E.another_look_granted,      otherwise,     S.test,     None,       "look at the branch again",                         ONTO, sets={"base": "unseen"}),
+    row(S.test,      E.rewrite_accepted,          otherwise,     S.test,     None,       "put the change alone on the rewritten branch",     ONTO, sets={"base": "unseen"}),
     row(S.test,      E.tester_schema_invalid,     otherwise,     S.iterate,  None,       "set must-fix list",                                "§2",  sets={"last_round_outcome": "tester_schema_invalid"}),
     row(S.test,      E.tester_command_blocked,    otherwise,     S.finalize, None,       "set must-fix, stop run (no iteration)",            "§2",  sets={"outcome": "tester_command_blocked"}),
     row(S.test,      E.tests_failed,              otherwise,     S.iterate,  None,       "set must-fix list with failed command + stderr",   "§2",  sets={"last_round_outcome": "test_failed"}),
@@ -284,6 +329,8 @@ TABLE = table(
     row(S.finalize,  E.merge_declined,            otherwise,     STAY,       None,       "leave the target alone",                           "extension: merge goes through a gate bound to the tree", sets={"handover": "declined"}),
     row(S.finalize,  E.delivered,                 otherwise,     STAY,       None,       "note where the change is",                         "extension: delivery is a taped effect", sets={"handover": "done"}),
     row(S.finalize,  E.delivery_failed,           otherwise,     STAY,       None,       "note why the change is not there",                 "extension: delivery is a taped effect", sets={"handover": "failed"}),
+    row(S.finalize,  E.delivery_overtaken,        otherwise,     STAY,       None,       "the approval is void: ask for another check",      ONTO, sets={"handover": "overtaken"}),
+    row(S.finalize,  E.recheck_granted,           otherwise,     S.test,     None,       "check the change on the branch as it is now",      ONTO, sets={"outcome": None, "evidence": "none", "handover": "none", "base": "unseen"}),
     row(S.finalize,  E.delivery_requested,        DELIVERY_FAILED, S.finalize, None,     "try the delivery again",                           "extension: a failed delivery can be repeated", sets={"handover": "none"}),
     row(S.finalize,  E.revert_requested,          DELIVERED,     S.finalize, None,       "take the change back",                             "extension: a delivered change can be taken back, once", sets={"handover": "recalled"}),
     row(S.finalize,  E.reverted,                  otherwise,     STAY,       None,       "note the commit that undoes it",                   "extension: a delivered change can be taken back, once", sets={"handover": "reverted"}),
@@ -299,6 +346,7 @@ NAMES = (
     naming(DISCUSS_REVIEW, *ERRORS, (REPLIED, E.roundtable_tester), (otherwise, E.provider_protocol_error)),
     naming(DISCUSS_TEST, *ERRORS, (REPLIED, E.discussion_complete), (otherwise, E.provider_protocol_error)),
     naming(PREPARE, (READY, E.workspace_ready), (otherwise, E.setup_failed)),
+    naming(MEASURE_AGAIN, (otherwise, E.baseline_recorded)),
     naming(MEASURE, (UNSTARTED, E.check_cannot_start), (RED, E.base_not_green), (otherwise, E.baseline_recorded), version=2),
     naming(IMPLEMENT, *ERRORS, (CHANGED, E.start_reviewer), (UNCHANGED, E.coder_changed_nothing), (otherwise, E.provider_protocol_error)),
     naming(REVIEW, *ERRORS, (APPROVES, E.review_approved), (REQUESTS, E.review_changes_requested), (otherwise, E.review_schema_invalid)),
@@ -308,7 +356,11 @@ NAMES = (
     naming(RECALL, (STANDS, E.tests_passed), (otherwise, E.tests_failed)),
     naming(CONFIRM, (REJECTS, E.aborted_by_operator), (otherwise, E.task_followup_received)),
     naming(MERGE, (GRANTED, E.merge_granted), (otherwise, E.merge_declined)),
-    naming(DELIVER, (DONE, E.delivered), (otherwise, E.delivery_failed)),
+    naming(LOOK_AT_BASE, (LOST_COMMITS, E.base_rewritten), (REBASED, E.base_moved), (BASE_STANDS, E.base_unmoved), (otherwise, E.base_refused)),
+    naming(MOVING, (REJECTS, E.aborted_by_operator), (otherwise, E.another_look_granted)),
+    naming(REWRITE, (REJECTS, E.aborted_by_operator), (SAYS_AGAIN, E.rewrite_accepted), (otherwise, E.another_look_granted)),
+    naming(RECHECK, (SAYS_AGAIN, E.recheck_granted), (otherwise, E.merge_declined)),
+    naming(DELIVER, (DONE, E.delivered), (OVERTOOK, E.delivery_overtaken), (otherwise, E.delivery_failed), version=2),
     naming(REVERT, (DONE, E.reverted), (otherwise, E.revert_failed)),
 )
 # fmt: on
@@ -352,7 +404,14 @@ FOLDS = (
     fold(E.finding_unresolved, ctx.escalated),
     fold(E.max_iterations_reached, ctx.escalated),
     *(fold(e, ctx.provider_failed) for e in PROVIDER),
+    fold(E.base_unmoved, ctx.base_looked_at),
+    fold(E.base_moved, ctx.rebased),
+    fold(E.base_refused, ctx.base_looked_at),
+    fold(E.base_rewritten, ctx.base_rewritten),
+    fold(E.merge_granted, ctx.merge_granted),
     fold(E.delivered, ctx.delivered),
+    fold(E.delivery_overtaken, ctx.delivery_failed),
+    fold(E.recheck_granted, ctx.rechecked),
     fold(E.delivery_failed, ctx.delivery_failed),
     fold(E.delivery_requested, ctx.delivery_requested),
     fold(E.revert_requested, ctx.revert_requested),
@@ -370,6 +429,7 @@ LAWS = (
     Never(S.build, when=UNMEASURED),
     Never(S.review, when=UNMEASURED),
     Never(S.finalize, when=UNSEEN),
+    Never(S.finalize, when=UNLOOKED),
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
     Possible(S.finalize, when=APPROVED_CHANGED),
     Possible(S.finalize, when=APPROVED),
@@ -406,7 +466,8 @@ MACHINE = machine(
         "baseline": ("unmeasured", "measured"),
         "infrastructure": ("untouched", "changed"),
         "evidence": ("none", "questioned", "accepted"),
-        "handover": ("none", "granted", "declined", "done", "failed", "recalled", "reverted"),
+        "base": ("unseen", "seen", "parked", "rewritten"),
+        "handover": ("none", "granted", "overtaken", "declined", "done", "failed", "recalled", "reverted"),
     },
     abort=E.aborted_by_operator,
     successes=("approved",),

@@ -98,11 +98,32 @@ def ask_person(c: Context) -> dict[str, Any]:
     }
 
 
+def look_at_base(c: Context) -> dict[str, Any]:
+    return {"commit": c.commit, "base": c.base_commit, "target": c.target, "seen_tip": c.rewritten_tip}
+
+
+def ask_about_base(c: Context) -> dict[str, Any]:
+    shown = {"branch": c.base_told_ref, "patch": c.patch_ref}
+    return {
+        "digest": c.rewritten_tip if c.base == "rewritten" else c.tree,
+        "choices": ["approve", "reject"],
+        "shown": {name: ref for name, ref in shown.items() if ref},
+    }
+
+
+def ask_recheck(c: Context) -> dict[str, Any]:
+    return {"digest": c.tree, "choices": ["approve", "reject"], "shown": {"detail": c.detail_ref}}
+
+
 def ask_merge(c: Context) -> dict[str, Any]:
     return {
         "digest": c.tree,
         "choices": ["approve", "reject"],
-        "shown": {"patch": c.patch_ref, "results": c.results_ref},
+        "shown": {
+            "patch": c.patch_ref,
+            "results": c.results_ref,
+            **({"branch": c.base_told_ref} if c.base_told_ref else {}),
+        },
     }
 
 
@@ -114,7 +135,7 @@ def deliver(c: Context) -> dict[str, Any]:
         "tree": c.tree,
         "base": c.base_commit,
         "task": c.task_ref,
-        "confirmed_by": c.confirmed_by,
+        "confirmed_by": c.merged_by or c.confirmed_by,
         "accepted_by": c.accepted_by if c.accepted_tree == c.tree else "",
         "contract": c.confirmed_digest,
         "results": c.results_ref,

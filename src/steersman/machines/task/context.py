@@ -50,6 +50,7 @@ class Context(msgspec.Struct, kw_only=True):
     max_rounds: Annotated[int, Meta(ge=1, le=20)] = 3
     max_regressions: Annotated[int, Meta(ge=1, le=20)] = 3
     red_base: Literal["stop", "fix"] = "stop"  # fix: this task has to make failing checks pass
+    max_moves: Annotated[int, Meta(ge=1, le=20)] = 3
     target: str = ""
     task_ref: str
     config_ref: str = ""
@@ -106,6 +107,7 @@ class Context(msgspec.Struct, kw_only=True):
     seen: dict[str, str] = {}  # what a person was shown: name -> digest on disk
     says: dict[str, Any] = {}  # what the last look at the disk said
     told_ref: str = ""
+    rewritten_tip: str = ""  # where the rewritten branch was that a person was shown
     decided_by: str = ""
     reason: str = ""
     delivered_ref: str = ""
@@ -126,6 +128,11 @@ FIXED = (
     "pace", "codegen", "deliver", "planners", "plan_reviewers", "code_reviewers", "coder", "max_rounds", "max_regressions",
     "red_base", "target", "task_ref", "config_ref", "base_commit", "base_tree", "bounds_ref", "after",
 )  # fmt: skip
+
+
+def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
+    """A context whose newer fields all have the value that they begin with."""
+    return before
 
 
 def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:

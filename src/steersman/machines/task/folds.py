@@ -382,6 +382,10 @@ def base_unseen(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
     return (("set", "detail_ref", e.told_ref),)
 
 
+def base_rewritten(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
+    return (("set", "detail_ref", e.told_ref), ("set", "rewritten_tip", e.base))
+
+
 def base_lost(_c: Context, e: BaseFacts) -> tuple[Op, ...]:
     """What was handed over is not there: it has to be handed over again, like any other change."""
     return (("set", "delivered_tree", ""), ("set", "detail_ref", e.told_ref), *_stands_on(e))

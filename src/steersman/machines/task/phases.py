@@ -31,6 +31,7 @@ ADOPTS = at("adopts", "a plan changed by hand is to be taken over", "adopt")
 STUCK = at("stuck", "it cannot go on without a person", "stuck", "broken", "unwritten")
 EVIDENCE_ASKED = at("evidence_asked", "a person has to say what the results are worth", "evidence")
 BASE_ASKED = at("base_asked", "where the change would go is to be looked at", "base")
+REWRITTEN_ASKED = at("rewritten_asked", "the branch was rewritten, and nobody has said that the change may go there", "rewritten")
 DECIDES = at("decides", "a person decides", "decide")
 DELIVERS = at("delivers", "an accepted change is handed over", "deliver")
 DRAFTS = Guard("drafts", "the base tree was checked, and the lead planner drafts", lambda c, _: c.step == "work" and c.workspace == "measured", reads=("step", "workspace"))
@@ -60,6 +61,7 @@ REVIEW_CODE = effect("review_code", AgentFacts, "agent")
 RUN_SUITES = effect("run_suites", CheckFacts, "checks")
 EVIDENCE = gate("evidence")
 LOOK_AT_BASE = effect("look_at_base", BaseFacts, "task_base")
+REWRITE = gate("rewrite")
 DECIDE = gate("decide")
 DELIVER = effect("deliver", DeliveryFacts, "task_deliver")
 TAKE_BACK = effect("take_back", RevertFacts, "task_revert")
@@ -143,7 +145,8 @@ class S(State):
     )
     accept = state(
         "A person sees all of it and decides.",
-        do(LOOK_AT_BASE, work.look_at_base, when=BASE_ASKED),
+        do(LOOK_AT_BASE, work.look_at_base, when=BASE_ASKED, version=2),
+        do(REWRITE, work.ask_rewrite, when=REWRITTEN_ASKED),
         do(DECIDE, work.ask_decision, when=DECIDES),
         do(INSPECT_DECISION, work.inspect_decision, when=INSPECTS),
         do(DELIVER, work.deliver, when=DELIVERS),

@@ -57,6 +57,7 @@ from steersman.machines.task.phases import (
     RESTORE,
     REVIEW_CODE,
     REVIEW_PLAN,
+    REWRITE,
     RUN_SUITES,
     TAKE_BACK,
     S,
@@ -131,6 +132,7 @@ DOUBTED = Guard("doubted", "tests vanished, a check was flaky, or its words spea
 PROVEN = Guard("proven", "every suite ran on this tree and passed", ctx.proven)
 ACCEPTS = Guard("accepts", "the person accepts the results on this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 CONFLICTS = Guard("conflicts", "the branch has moved, and the change conflicts with it", lambda _, e: e.conflicts > 0 and bool(e.base_tree))
+LOST_COMMITS = Guard("lost_commits", "the branch was rewritten: it no longer has commits that the change was made on", lambda _, e: e.rewritten > 0)
 LOST = Guard("lost", "what was handed over before is not there any more", lambda _, e: e.lost)
 ABSORBED = Guard("absorbed", "the branch has all of the change already", lambda _, e: e.absorbed)
 MOVED = Guard("moved", "the branch has moved", lambda _, e: e.moved and bool(e.tree))
@@ -157,6 +159,19 @@ REVERTED = Guard("reverted_outcome", "the outcome is reverted", lambda c, _: c.o
 
 ROUNDS = Cap("rounds", "max_rounds", resets=(E.questions_answered, E.words_given, E.redo_planning, E.rework_requested, E.retry_requested, E.planning_succeeded))  # fmt: skip
 REGRESSIONS = Cap("regressions", "max_regressions", resets=(E.next_requested, E.redo_planning, E.redo_plan_review, E.redo_codegen, E.redo_review, E.redo_test, E.redo_accept, E.rework_requested, E.retry_requested, E.decision_given))  # fmt: skip
+
+MOVES = Cap(
+    "moves",
+    "max_moves",
+    resets=(
+        E.base_unmoved,
+        E.retry_requested,
+        E.rework_requested,
+        E.redo_planning,
+        E.redo_codegen,
+        E.redo_review,
+    ),
+)
 
 WORK = {"step": "work"}
 AROUND = {"step": "others"}
@@ -246,10 +261,13 @@ TABLE = table(
     row(S.test,        E.test_failures,             otherwise,       S.test,         None,        "too often: ask a person",                         PARK, sets=STOP),
     # accept
     row(S.accept,      E.base_unmoved,              otherwise,       S.accept,       None,        "ask for the decision",                            EXT + "what is accepted stands on what it goes to", sets={"step": "decide"}),
-    row(S.accept,      E.base_moved,                otherwise,       S.review,       REGRESSIONS, "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "moved"}),
+    row(S.accept,      E.base_moved,                otherwise,       S.review,       MOVES,       "unclear / needs review: another tree",            "§2 accept → review; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "moved"}),
     row(S.accept,      E.base_moved,                otherwise,       S.review,       None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "moved"}),
     row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      REGRESSIONS, "requires further changes: it conflicts",          "§2 accept → codegen; a changed tree is reviewed and tested again", sets={"decision": "none", "step": "work", "workspace": "moved"}),
     row(S.accept,      E.base_conflicts,            otherwise,       S.codegen,      None,        "the branch keeps moving: ask a person",           PARK, sets={"decision": "none", "step": "broken", "workspace": "moved"}),
+    row(S.accept,      E.base_rewritten,            otherwise,       S.accept,       None,        "show what would come back: ask a person",         EXT + "what the person has dropped does not come back", sets={"decision": "none", "step": "rewritten"}),
+    row(S.accept,      E.rewrite_accepted,          otherwise,       S.accept,       None,        "put the change alone on the rewritten branch",    EXT + "what the person has dropped does not come back", sets={"step": "base"}),
+    row(S.accept,      E.rewrite_declined,          otherwise,       S.accept,       None,        "leave the branch alone",                          EXT + "what the person has dropped does not come back", sets={"step": "broken"}),
     row(S.accept,      E.base_absorbed,             otherwise,       S.accept,       None,        "no change is left: ask a person",                 EXT + "an empty change is never accepted", sets={"decision": "none", "step": "broken"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       REGRESSIONS, "look where it would go",                          EXT + "what was handed over can be lost", sets={"decision": "none", "step": "base"}),
     row(S.accept,      E.delivery_lost,             otherwise,       S.accept,       None,        "it keeps getting lost: ask a person",             PARK, sets={"decision": "none", "step": "broken"}),
@@ -329,7 +347,8 @@ NAMES = (
     naming(RUN_SUITES, (otherwise, E.suites_run)),
     naming(INSPECT_TESTS, *SEEN, (UNPROVEN, E.test_failures), (TOUCHED, E.evidence_questioned), (DOUBTED, E.evidence_questioned), (PROVEN, E.tests_complete), (otherwise, E.test_failures)),
     naming(EVIDENCE, (ACCEPTS, E.evidence_accepted), (otherwise, E.evidence_declined)),
-    naming(LOOK_AT_BASE, (LOST, E.delivery_lost), (ABSORBED, E.base_absorbed), (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen)),
+    naming(LOOK_AT_BASE, (LOST, E.delivery_lost), (LOST_COMMITS, E.base_rewritten), (ABSORBED, E.base_absorbed), (CONFLICTS, E.base_conflicts), (MOVED, E.base_moved), (STANDS, E.base_unmoved), (otherwise, E.base_unseen), version=2),
+    naming(REWRITE, (SAYS_NEXT, E.rewrite_accepted), (otherwise, E.rewrite_declined)),
     naming(DECIDE, (otherwise, E.decision_given)),
     naming(INSPECT_DECISION, *LOOKED, (_decided("accepted"), E.decision_recorded), (_decided("changes_requested"), E.requires_further_changes), (_decided("review_requested"), E.needs_review), (_decided("replan_requested"), E.upstream_problem), (_decided("revert_requested"), E.revert_requested), (otherwise, E.documents_damaged)),
     naming(DELIVER, (DONE, E.accepted), (otherwise, E.delivery_failed)),
@@ -382,6 +401,7 @@ FOLDS = tuple(fold(e, change, version=RAISED.get(change, 1)) for change, events 
     (folds.rebased, (E.base_moved,)),
     (folds.conflicted_base, (E.base_conflicts,)),
     (folds.base_unseen, (E.base_unseen, E.base_absorbed)),
+    (folds.base_rewritten, (E.base_rewritten,)),
     (folds.base_lost, (E.delivery_lost,)),
     (folds.decided, (E.decision_given,)),
     (folds.delivered, (E.accepted,)),
@@ -438,7 +458,7 @@ MACHINE = machine(
     memory={
         "step": (
             "work", "others", "waiting", "comment", "questions", "record", "inspect", "ready", "confirmed", "damaged", "restore", "adopt", "stuck", "broken", "unwritten",
-            "evidence", "base", "decide", "deliver",
+            "evidence", "base", "rewritten", "decide", "deliver",
         ),
         "others": ("none", "awaited"),
         "workspace": ("unprepared", "ready", "measured", "moved"),

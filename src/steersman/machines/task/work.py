@@ -143,8 +143,15 @@ def look_at_base(c: Context) -> dict[str, Any]:
         "deliveries": [*reversed(c.deliveries)],
         "follows": c.delivered != "no" and bool(c.target),
         "bounds": c.bounds_ref,
+        **({"seen_tip": c.rewritten_tip} if c.rewritten_tip else {}),
         **_documents(c),
     }
+
+
+def ask_rewrite(c: Context) -> dict[str, Any]:
+    """Bound to where the branch was when the person was shown what it has lost."""
+    shown = _shown(c, branch=c.detail_ref, patch=c.patch_ref)
+    return {"digest": c.rewritten_tip, "choices": ["approve", "reject"], "shown": shown}
 
 
 def ask_decision(c: Context) -> dict[str, Any]:

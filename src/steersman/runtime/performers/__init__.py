@@ -31,9 +31,10 @@ WHERE = {
     "task_restore": "repair:restore",
     "task_adopt": "repair:adopt",
     "task_others": "others:look_at_others",
+    "base": "mooring:follow_base",
     "task_base": "mooring:look_at_base",
     "task_revert": "mooring:take_back",
-    "task_deliver": "delivery:deliver_exactly",
+    "task_deliver": "delivery:deliver",
 }
 
 

@@ -8,8 +8,9 @@ import contextlib
 
 from steersman.contracts.facts import DeliveryFacts
 from steersman.contracts.workspace import Delivery
-from steersman.errors import SteersmanError, WorkspaceError
+from steersman.errors import BranchMovedError, SteersmanError, WorkspaceError
 from steersman.judges.text import printable
+from steersman.kernel.tape import read
 from steersman.ports.anchors import Anchor
 from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
@@ -21,16 +22,7 @@ DRAFT = "draft-pr"
 
 
 async def deliver(call: Call) -> DeliveryFacts:
-    """The approved tree, as a branch, a merge or a draft pull request."""
-    return await _handed_over(call)
-
-
-async def deliver_exactly(call: Call) -> DeliveryFacts:
-    """The same, and never a merge with what came meanwhile, which nobody has looked at."""
-    return await _handed_over(call, exact=True)
-
-
-async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
+    """The approved tree, as a branch, a merge or a draft pull request; exactly what was checked, or nothing."""
     given = [call.given(name) for name in ("commit", "base", "form")]
     if call.given("delivered"):
         return await asyncio.to_thread(_handed_before, call)
@@ -42,11 +34,19 @@ async def _handed_over(call: Call, *, exact: bool = False) -> DeliveryFacts:
         if left:
             return DeliveryFacts(detail_ref=call.payloads.put("\n".join(left)))
         done = await asyncio.to_thread(
-            workspace.deliver, call.run, *given, target, message(call), words, exact=exact
+            workspace.deliver, call.run, *given, target, message(call), words, at=planned_at(call)
         )
     except WorkspaceError as error:
-        return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
+        moved = isinstance(error, BranchMovedError)
+        return DeliveryFacts(moved=moved, detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)
+
+
+def planned_at(call: Call) -> int:
+    """When this effect was put on tape: the time that its commit carries, however often it is tried."""
+    seq = int(call.effect.split(":")[1])
+    _, entry, _ = next(iter(call.world.journal.rows(call.run, seq - 1)))
+    return read(entry).at
 
 
 def _handed_before(call: Call) -> DeliveryFacts:
@@ -86,7 +86,9 @@ async def revert(call: Call) -> DeliveryFacts:
         return DeliveryFacts(detail_ref=call.payloads.put(said))
     try:
         workspace = call.world.workspace(call.config)
-        done = await asyncio.to_thread(workspace.revert, call.run, commit, target, undoing(call))
+        done = await asyncio.to_thread(
+            workspace.revert, call.run, commit, target, undoing(call), at=planned_at(call)
+        )
     except WorkspaceError as error:
         return DeliveryFacts(detail_ref=call.payloads.put(str(error)))
     return _facts(call, done)

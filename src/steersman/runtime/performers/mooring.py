@@ -7,13 +7,13 @@ import asyncio
 from typing import Literal
 
 from steersman.contracts.task.facts import BaseFacts, RevertFacts
-from steersman.contracts.workspace import Base
+from steersman.contracts.workspace import Base, Rebased
 from steersman.errors import ConflictError, NotThereError, SteersmanError, UndoneError, WorkspaceError
 from steersman.judges.text import one_line
 from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import bounds_of
-from steersman.runtime.performers.delivery import missing, undoing
+from steersman.runtime.performers.delivery import missing, planned_at, undoing
 from steersman.runtime.performers.desk import Desk, lay_change, strays
 
 
@@ -38,6 +38,8 @@ def _base(call: Call) -> BaseFacts:
         return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
     if not found.moved:
         return BaseFacts()
+    if rewritten := _rewritten(call, found):
+        return rewritten
     if found.change is None:
         told = "\n".join(one_line(name) for name in found.conflicts)
         return BaseFacts(
@@ -72,6 +74,54 @@ def _base(call: Call) -> BaseFacts:
         written=desk.written,
         refs=desk.refs,
         told_ref=call.payloads.put("\n".join(desk.told)),
+    )
+
+
+async def follow_base(call: Call) -> BaseFacts:
+    """Whether the branch has moved, and the change on top of where it is now; without any document."""
+    return await asyncio.to_thread(_follow, call)
+
+
+def _follow(call: Call) -> BaseFacts:
+    workspace, target = call.world.workspace(call.config), call.given("target")
+    label = f"rebased-{call.effect.split(':')[1]}"
+    try:
+        found = workspace.rebased(call.run, call.given("commit"), call.given("base"), target, label)
+    except SteersmanError as error:
+        return BaseFacts(error="workspace", told_ref=call.payloads.put(str(error)))
+    if not found.moved:
+        return BaseFacts()
+    if rewritten := _rewritten(call, found):
+        return rewritten
+    if found.change is None:
+        told = f"{target} has moved to {found.base[:12]}, and the change conflicts with it in {', '.join(map(one_line, found.conflicts))}: it cannot be merged there as it is"
+        return BaseFacts(moved=True, conflicts=len(found.conflicts), told_ref=call.payloads.put(told))
+    if not found.change.files:
+        told = f"{target} has every change of this run already: nothing is left to merge"
+        return BaseFacts(moved=True, absorbed=True, told_ref=call.payloads.put(told))
+    told = f"{target} has moved to {found.base[:12]}: the change was put on top of it, is another tree now, and is checked again. Whatever was approved before is void."
+    return BaseFacts(
+        moved=True,
+        base=found.base,
+        base_tree=found.base_tree,
+        commit=found.change.commit,
+        tree=found.change.tree,
+        patch_ref=call.payloads.put(found.change.patch),
+        told_ref=call.payloads.put(told),
+    )
+
+
+def _rewritten(call: Call, found: Rebased) -> BaseFacts | None:
+    """The branch lost commits that the change was made on, and nobody has seen that about this very tip."""
+    if not found.dropped or call.given("seen_tip") == found.base:
+        return None
+    said = (
+        f"{call.given('target')} was rewritten: it no longer has these commits, which this change was made on. "
+        "The branch of the run would bring them back; the change alone can be put on the branch as it is now."
+    )
+    told = "\n".join((said, *map(one_line, found.dropped)))
+    return BaseFacts(
+        moved=True, rewritten=len(found.dropped), base=found.base, told_ref=call.payloads.put(told)
     )
 
 
@@ -110,7 +160,11 @@ def _taken_back(call: Call) -> RevertFacts:
     whole = _whole(call, [call.given("commit"), *also])
     stands = {"base": whole.commit, "base_tree": whole.tree}
     try:
-        return RevertFacts(status="reverted", commit=workspace.revert(*given, also=also).commit, **stands)
+        return RevertFacts(
+            status="reverted",
+            commit=workspace.revert(*given, also=also, at=planned_at(call)).commit,
+            **stands,
+        )
     except UndoneError as error:
         told = call.payloads.put(str(error))
         return RevertFacts(status="reverted", commit=error.commit, detail_ref=told, **stands)

@@ -1,0 +1,204 @@
+"""Deliveries that are cut short at every step: killed, or met by a full disk.
+
+A step is what Python tells an audit hook: a file is opened, linked, renamed or removed, a program is started. The
+process dies, or the step fails, before it is made.
+"""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steersman.adapters import git_branch_move
+from steersman.adapters.git import GitWorkspace
+from steersman.errors import WorkspaceError
+
+RUN = "260101-abcdef"
+STEPS = {"open", "os.link", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "subprocess.Popen"}
+FILES = {"README": "hello\n", "gone/deep": "x\n", "turns": "file\n", "dir/inside": "d\n", "kept": "k\n"}
+
+
+def git(place, *args):
+    """git as a person uses it."""
+    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
+    done = subprocess.run(["git", *who, *args], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(tmp_path):
+    place = tmp_path / "repo"
+    git(tmp_path, "init", "-q", "-b", "main", str(place))
+    for name, text in FILES.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "first")
+    return place
+
+
+@pytest.fixture
+def arguments(repo, tmp_path):
+    """What `deliver` is given: files changed, added, removed, a file that becomes a directory and the other way."""
+    workspace = GitWorkspace(repo, tmp_path / "state")
+    base = workspace.base("main").commit
+    tree = Path(workspace.checkout(RUN, base, f"{RUN}:1:1").path)
+    (tree / "README").write_text("new\n")
+    (tree / "gone" / "deep").unlink()
+    (tree / "turns").unlink()
+    (tree / "turns").mkdir()
+    (tree / "turns" / "in").write_text("in\n")
+    (tree / "dir" / "inside").unlink()
+    (tree / "dir").rmdir()
+    (tree / "dir").write_text("now a file\n")
+    (tree / "link").symlink_to("README")
+    change = workspace.capture(RUN, str(tree), base, "work")
+    return (RUN, change.commit, base, "merge", "main", "Say new")
+
+
+def consistent(repo):
+    """HEAD, index and files agree, and no lock or marker is left."""
+    assert git(repo, "status", "--porcelain") == ""
+    assert git(repo, "fsck", "--connectivity-only", "--no-dangling") == ""
+    assert {p.name for p in (repo / ".git").rglob("*.lock")} <= {"steersman-delivery.lock"}
+    assert not (repo / ".git" / "steersman-delivery" / "marker.json").exists()
+
+
+def strike(repo, state, arguments, nth, blow):
+    """A child process whose nth step of a delivery is struck; its exit code: 0 done, 1 refused, 9 killed."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = 3
+    try:
+        count = 0
+
+        def hook(event, _):
+            nonlocal count
+            if event in STEPS:
+                count += 1
+                if count == nth:
+                    blow()
+
+        workspace = GitWorkspace(repo, state)
+        sys.addaudithook(hook)
+        workspace.deliver(*arguments)
+        code = 0
+    except WorkspaceError:
+        code = 1
+    except OSError:
+        code = 2  # an error that is nobody's: it should have been told as a WorkspaceError
+    finally:
+        os._exit(code)
+
+
+def kill():
+    os._exit(9)
+
+
+def full():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def steps(repo, state, arguments):
+    """How many steps a whole delivery takes."""
+    low, high = 1, 2_000
+    while low < high:
+        middle = (low + high) // 2
+        if strike(repo, state, arguments, middle, kill) == 9:
+            low = middle + 1
+        else:
+            high = middle
+        GitWorkspace(repo, state).settle()
+        git(repo, "reset", "-q", "--hard", arguments[2])
+    return low - 1
+
+
+@pytest.mark.parametrize("blow", [kill, full])
+def test_cut_short_at_any_step(repo, arguments, tmp_path, blow):
+    """Afterwards the checkout is as before or as after, once what was left is settled; then it can be delivered.
+
+    A sample of the steps; STEERSMAN_TEST_STEPS=1 takes every one."""
+    stride = int(os.environ.get("STEERSMAN_TEST_STEPS", "9"))
+    state = tmp_path / "state"
+    total = steps(repo, state, arguments)
+    assert total > 40
+    old = git(repo, "rev-parse", "main")
+    met = set()
+    for nth in range(1, total + 1, stride):
+        code = strike(repo, state, arguments, nth, blow)
+        if (
+            code == 0 and blow is kill
+        ):  # one step less than when they were counted: the commit was stored before
+            break
+        assert code in ((9,) if blow is kill else (0, 1)), nth
+        other = GitWorkspace(
+            repo, tmp_path / "other-state"
+        )  # whoever comes next may have another state directory
+        if code == 1 and not other.interrupted():
+            assert git(repo, "status", "--porcelain") == "", nth
+        other.settle()
+        met.add(git(repo, "rev-parse", "main") == old)
+        consistent(repo)
+        assert other.deliver(*arguments).commit == git(repo, "rev-parse", "main")
+        consistent(repo)
+        git(repo, "reset", "-q", "--hard", old)
+    assert met == {True, False}
+
+
+def test_what_the_person_changed_since_is_kept(repo, arguments, tmp_path):
+    """A file that was edited after the kill is left as it is, and named; the others are put back."""
+    total = steps(repo, tmp_path / "state", arguments)
+    for nth in range(total, 0, -1):
+        strike(repo, tmp_path / "state", arguments, nth, kill)
+        workspace = GitWorkspace(repo, tmp_path / "state")
+        if (repo / "README").read_text() == "new\n" and workspace.base("main").commit == arguments[2]:
+            break
+        workspace.settle()
+        git(repo, "reset", "-q", "--hard", arguments[2])
+    assert workspace.interrupted() == (RUN,)
+    (repo / "README").write_text("mine\n")
+    (told,) = workspace.settle()
+    assert f"left as they are, because they were changed since: {repo / 'README'}" in told
+    assert (repo / "README").read_text() == "mine\n"
+    assert git(repo, "status", "--porcelain") == "M README"
+    with pytest.raises(WorkspaceError, match="uncommitted changes"):
+        workspace.deliver(*arguments)
+
+
+@pytest.mark.parametrize("name", ["index.lock", "HEAD.lock"])
+def test_a_lock_of_somebody_else_is_never_removed(repo, arguments, tmp_path, monkeypatch, name):
+    """It is waited for, then named; nothing is left of the delivery."""
+    monkeypatch.setattr(git_branch_move, "LOCK_SECONDS", 0.2)
+    lock = repo / ".git" / name
+    lock.touch()
+    workspace = GitWorkspace(repo, tmp_path / "state")
+    with pytest.raises(WorkspaceError, match=rf"if no git is at work there, remove .*{name}"):
+        workspace.deliver(*arguments)
+    assert lock.exists()
+    lock.unlink()
+    assert git(repo, "status", "--porcelain") == ""
+    workspace.deliver(*arguments)
+    consistent(repo)
+
+
+def test_a_disk_without_room_is_known_before(repo, arguments, tmp_path, monkeypatch):
+    """What is needed is counted first; nothing is written into the checkout."""
+    monkeypatch.setattr(git_branch_move, "_ROOM", 1 << 60)
+    with pytest.raises(WorkspaceError, match=r"has less than the [\d,]+ KB free that this needs\. Make room"):
+        GitWorkspace(repo, tmp_path / "state").deliver(*arguments)
+    consistent(repo)
+
+
+def test_a_branch_that_is_being_rebased_is_left_alone(repo, arguments, tmp_path):
+    """The end of the rebase, or its abort, would throw the delivery away."""
+    git(repo, "commit", "-q", "--allow-empty", "-m", "second")
+    git(repo, "-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "-q", "-i", "HEAD~1")
+    with pytest.raises(WorkspaceError, match="main is being rebased; finish that or abort it"):
+        GitWorkspace(repo, tmp_path / "state").deliver(
+            *arguments[:2], git(repo, "rev-parse", "main"), *arguments[3:]
+        )
