@@ -200,10 +200,10 @@ def test_what_was_there_at_the_start_of_an_interpreter_still_is(tmp_path):
 
 
 def test_an_interpreter_that_hears_nothing_is_counted_by_its_summary(tmp_path):
-    """`-I` leaves the environment alone: nothing is asked there, and nothing breaks."""
+    """`-I` leaves the environment alone: nothing is told, and nothing breaks."""
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
     told = run((sys.executable, "-I", *PYTEST[1:]), tmp_path)
-    assert (told.verdict, told.tests, told.asked, told.report) == ("passed", 1, {}, None), told.output
+    assert (told.verdict, told.tests, told.report) == ("passed", 1, None), told.output
 
 
 def test_every_execution_has_a_fresh_place():
@@ -215,10 +215,34 @@ def test_every_execution_has_a_fresh_place():
 
     (one, there), (other, _) = asyncio.run(both())
     assert one != other
-    assert sorted(there) == ["steersman_wire.py", "steersman_witness.py", "wire"]
+    assert sorted(there) == ["steersman_integrity.py", "steersman_wire.py", "steersman_witness.py", "wire"]
     assert not os.path.exists(one)
-    with asked(("true",)) as nothing:
+    with asked(()) as nothing:
         assert (nothing.env, nothing.heard("x")) == ({}, (None, "x"))
+
+
+def test_a_runner_behind_another_program_is_heard(tmp_path):
+    """Where it is the only one its report counts; one that ends before its tests do has proven nothing."""
+    (tmp_path / "test_a.py").write_text(CASE + "pass\n\n\nif __name__ == '__main__':\n    unittest.main()\n")
+    (tmp_path / "test_b.py").write_text("def test_b(): pass\n")
+    python = sys.executable
+    for words in (f"{python} -m unittest test_a", f"{python} test_a.py", f"{python} -m pytest -q test_b.py"):
+        told = run(("sh", "-c", words), tmp_path)
+        assert (told.verdict, told.tests, told.report is not None) == ("passed", 1, True), (
+            words,
+            told.output,
+        )
+    told = run(
+        ("sh", "-c", f"{python} test_a.py && {python} test_a.py && echo 'Ran 2 tests in 0.1s'"), tmp_path
+    )
+    assert (told.verdict, told.report) == ("passed", None)
+    told = run(("sh", "-c", "echo 'Ran 1 test in 0.1s'"), tmp_path)
+    assert (told.verdict, told.tests, told.report) == ("passed", 1, None)
+    (tmp_path / "test_a.py").write_text(
+        "import os\nprint('Ran 1 test in 0.1s\\n\\nOK', flush=True)\nos._exit(0)  # unittest.main\n"
+    )
+    told = run(("sh", "-c", f"{python} test_a.py"), tmp_path)
+    assert (told.verdict, told.tests) == ("no_tests", None)
 
 
 def test_what_is_told_is_bounded(tmp_path):

@@ -89,7 +89,7 @@ TOUCHING = story(
             {
                 "mode": "implementation",
                 "say": "done",
-                "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "conftest.py", "text": "x = 1\n"}],
+                "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "pytest.ini", "text": "[pytest]\n"}],
             },
         ]
     ),

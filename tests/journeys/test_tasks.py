@@ -272,11 +272,11 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
     """A change to the tests themselves: at the evidence gate, and before it, where the phase has only just been over."""
     plan = {
         **PLAN,
-        "files": [*PLAN["files"], {"path": "conftest.py", "intent": "create", "summary": "hooks"}],
+        "files": [*PLAN["files"], {"path": "pytest.ini", "intent": "create", "summary": "settings"}],
     }
     both = {
         **writes(),
-        "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "conftest.py", "text": "x = 1\n"}],
+        "edit": [{"write": "calc.py", "text": RIGHT}, {"write": "pytest.ini", "text": "[pytest]\n"}],
     }
     run = begun(project, crew(planner=[{"mode": "proposal", "reply": plan}], coder=[both]), "--step")
     went_on(project, run, 4)

@@ -91,10 +91,12 @@ def test_two_answers_are_not_averaged(runs, verdict, tests):
 
 VANISHED = {
     "deleted": ([ran("a")], [ran("ab")], ("b",), 1),
-    "skipped now": ([plain(0, 1, report=report("a", (), "b"))], [ran("ab")], ("b",), 1),
+    "skipped now": ([plain(0, 1, report=report("a", (), "b"))], [ran("ab")], (), 1),
+    "skipped, and a new one": ([plain(0, 2, report=report("ac", (), "b"))], [ran("ab")], (), 1),
     "failed before": ([ran("a")], [ran("a", "b")], ("b",), 1),
     "one of two with a name": ([ran("a")], [ran("aa")], ("a",), 1),
-    "renamed": ([ran("ac")], [ran("ab")], ("b",), 1),
+    "renamed": ([ran("ac")], [ran("ab")], (), 0),
+    "two gone, one new": ([ran("ad")], [ran("abc")], ("b", "c"), 1),
     "added": ([ran("abc")], [ran("ab")], (), 0),
     "fewer without names": ([plain(0, 3)], [plain(0, 5)], (), 2),
     "more without names": ([plain(0, 9)], [plain(0, 5)], (), 0),
@@ -106,7 +108,7 @@ VANISHED = {
 
 @pytest.mark.parametrize(("runs", "base", "names", "missing"), VANISHED.values(), ids=VANISHED)
 def test_a_test_that_ran_before_and_does_not_run_now_has_vanished(runs, base, names, missing):
-    """By name where both reports have names, by count otherwise."""
+    """By name where both reports have names, by count otherwise; a new test makes up for one that is gone."""
     told = judge_check(runs, base)
     assert (told.vanished, told.missing) == (names, missing)
 
@@ -174,9 +176,33 @@ def test_vanished_tests_are_told_by_name_but_not_endlessly():
     """The first ones are named, with what a terminal would obey written out; the rest is counted."""
     names = [f"t{n:03}\x1b" for n in range(NAMED + 5)]
     told = weigh([ran(["x"])], [ran(["x", *names])]).questions
-    assert told[0] == f"unit: {NAMED + 5} tests ran on the base tree and did not run now"
+    assert told[0] == f"unit: {NAMED + 5} tests that ran before are gone"
     assert told[1] == "    t000\\x1b"
     assert told[-1] == "    and 5 more"
+
+
+def test_a_skipped_test_is_asked_about_by_name():
+    """It ran before and kept its name, so that a new test does not make up for it."""
+    told = weigh([plain(0, 1, report=report("c", (), "b"))], [ran("b")])
+    assert (told.missing, told.questions) == (1, ("unit: 1 test that ran before is skipped now", "    b"))
+
+
+def test_what_is_done_to_the_runner_is_held_against_the_base():
+    """A function that is replaced, or a module that is hidden, counts where the base tree did not do the same."""
+    base = report("a", form="pytest", replaced=("x.Old",), modules={"random": "", "calc": "calc.py"})
+    now = report(
+        "a",
+        form="pytest",
+        replaced=("x.Old", "unittest.case.TestCase.assertEqual"),
+        modules={"random": "random.py", "calc": "src/calc.py", "new": "new.py"},
+    )
+    told = weigh([plain(0, 1, report=now)], [plain(0, 1, report=base)])
+    assert told.doubts == 1
+    assert told.questions == (
+        "unit: the change replaces unittest.case.TestCase.assertEqual while tests run",
+        "unit: the module random now comes from random.py, which hides the one that was there before",
+    )
+    assert weigh([plain(0, 1, report=base)], [plain(0, 1, report=base)]).doubts == 0
 
 
 DOUBTS = {

@@ -8,44 +8,41 @@ from hypothesis import strategies as st
 
 from steersman.contracts.commands import Report
 from steersman.judges import reports
-from steersman.judges.reports import LEFT, NOT_TOLD, Unreadable, proven, read_go, read_junit
+from steersman.judges.reports import LEFT, NOT_TOLD, Unreadable, proven, read_go, read_node
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 
 
-def junit(*cases, head="<testsuites>", suite='<testsuite name="pytest" failures="0" errors="0">'):
-    return f"{head}{suite}{''.join(cases)}</testsuite></testsuites>".encode()
+def node(*tests, end=True):
+    lines = [*tests, *([["ended"]] if end else ())]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def case(name, inner="", classname="tests.test_a"):
-    return f'<testcase classname="{classname}" name="{name}">{inner}</testcase>'
+def case(name, outcome="passed", above=(), file="/w/1/a.test.js"):
+    return ["test", list(above), name, outcome, file]
 
 
-def test_a_junit_report_names_every_test():
-    """Passed, failed, broken and skipped tests are told apart, by name."""
-    told = read_junit(
-        junit(
+def test_node_tells_every_test_with_its_file():
+    """Passed, failed and skipped tests are told apart by name; a suite is none; files are told from the tree."""
+    told = read_node(
+        node(
             case("one"),
-            case("two", "<failure>x</failure>"),
-            case("three", '<error message="teardown"/>'),
-            case("four", '<skipped type="skipped"/>'),
-            suite='<testsuite name="pytest" failures="1" errors="1" tests="4">',
-        )
+            case("two", "failed", ["grp", "inner"]),
+            ["suite", [], "grp", "failed", "/w/1/a.test.js"],
+            case("three", "skipped", file="/elsewhere/b.test.js"),
+            ["replaced", "assert.equal"],
+        ),
+        ("/w/1",),
     )
-    assert (told.passed, told.failed) == (
-        ("tests.test_a::one",),
-        ("tests.test_a::three", "tests.test_a::two"),
-    )
-    assert told.skipped == ("tests.test_a::four",)
-    assert (told.ran, told.failures, told.expected, told.cut) == (3, 2, 0, False)
+    assert (told.passed, told.failed, told.skipped) == (("one",), ("grp::inner::two",), ("three",))
+    assert told.files == {"a.test.js": ("grp::inner::two", "one")}
+    assert (told.form, told.ran, told.failures, told.expected) == ("junit", 2, 1, 0)
+    assert told.replaced == ("assert.equal",)
 
 
 def test_a_file_that_holds_no_test_is_none():
     """node calls such a file a test that passed; one that broke is a failure all the same."""
-    files = (case("/w/1/a.test.js", classname="test"), case("b.mjs", "<failure/>", classname="test"))
-    told = read_junit(
-        f"<testsuites>{''.join(files)}{case('of a.js', classname='test')}</testsuites>".encode(), ("/w/1",)
-    )
+    told = read_node(node(case("/w/1/a.test.js"), case("b.mjs", "failed"), case("of a.js")), ("/w/1",))
     assert (told.passed, told.failed, told.ran, told.expected) == (("of a.js",), ("b.mjs",), 2, 1)
     assert (told.broken, told.empty) == (("b.mjs",), ("a.test.js",))
 
@@ -53,45 +50,29 @@ def test_a_file_that_holds_no_test_is_none():
 def test_a_name_is_told_from_the_root_of_the_tree():
     """A tree has another place each time: what is in it, and it itself, is named the same wherever it is."""
     told = [
-        read_junit(junit(case(f"reads {tree}/a.json from {tree}"), case("b")), (tree, "/real"))
+        read_node(node(case(f"reads {tree}/a.json from {tree}", file=f"{tree}/x.js")), (tree, "/real"))
         for tree in ("/w/1", "/w/22")
     ]
     assert told[0] == told[1]
-    assert told[0].passed == ("tests.test_a::b", "tests.test_a::reads a.json from .")
-
-
-def test_a_case_that_is_skipped_and_failed_has_failed():
-    """What failed stays failed, whatever else is said of it."""
-    told = read_junit(junit(case("a", "<failure/><skipped/>"), case("b", "<skipped/><error/>")))
-    assert told.failures == 2
-
-
-def test_nested_suites_are_part_of_a_name():
-    """node has one class for all tests and nests its suites."""
-    inner = case("inner", classname="test")
-    told = read_junit(junit(f'<testsuite name="grp">{inner}</testsuite>', suite='<testsuite name="top">'))
-    assert told.passed == ("top::grp::inner",)
+    assert told[0].files == {"x.js": ("reads a.json from .",)}
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "no XML"),
-        (b"<testsuites>", "no XML"),
-        (b"=== 100 passed in 1.00s ===", "no XML"),
-        (b"<html/>", "begins with <html>"),
-        (b'<!DOCTYPE x [<!ENTITY a "b">]><testsuites/>', "document type"),
-        (junit(suite='<testsuite failures="many">'), "counts 'many'"),
-        (junit(suite='<testsuite failures="-1">'), "counts '-1'"),
-        (junit(case("a"), suite='<testsuite failures="2">'), "says 2 failures and names none"),
-        (b"<testsuites>" + b"<testsuite>" * 40 + b"</testsuite>" * 40 + b"</testsuites>", "too deep"),
+        (b"", "ended before"),
+        (node(case("a"), end=False), "ended before"),
+        (node(case("a")) + b"[", "ended before"),
+        (b"=== 100 passed in 1.00s ===\n", "something else"),
+        (node(case("a"), ["ended"]), "something else"),
+        (node(case("a", "fine")), "something else"),
         (b" " * (reports.MOST_BYTES + 1), "longer than"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_what_is_no_report_says_why(data, why):
-    """A forged, cut, foreign or dangerous report is unreadable, and that has a reason."""
-    told = read_junit(data)
+    """A forged, cut or foreign report is unreadable, and that has a reason."""
+    told = read_node(data)
     assert isinstance(told, Unreadable)
     assert why in str(told)
 
@@ -99,24 +80,26 @@ def test_what_is_no_report_says_why(data, why):
 def test_a_report_is_bounded(monkeypatch):
     """Too many cases are refused; names beyond those kept are only counted."""
     monkeypatch.setattr(reports, "MOST_CASES", 3)
-    assert isinstance(read_junit(junit(*(case(f"t{n}") for n in range(6)))), Unreadable)
+    assert isinstance(read_node(node(*(case(f"t{n}") for n in range(6)))), Unreadable)
     monkeypatch.setattr(reports, "KEPT", 2)
-    told = read_junit(junit(*(case(f"t{n}") for n in range(3))))
+    told = read_node(node(*(case(f"t{n}") for n in range(3))))
     assert (told.ran, len(told.passed), told.cut) == (3, 2, True)
 
 
-def test_what_is_no_case_is_left_out():
-    """Properties, output and cases inside cases add nothing."""
-    told = read_junit(
-        junit("<properties/><failure/><skipped/>", case("a", case("b") + "<system-out>x</system-out>"))
+def test_code_from_outside_the_tree_is_no_evidence():
+    """Tests that loaded the project from elsewhere have failed, and the place is named."""
+    report = Report(form="pytest", ran=1, passed=("a",), outside=("calc was loaded from /x/calc.py",))
+    verdict, _, reason = proven(PYTEST, 0, report, 1)
+    assert (verdict, reason) == (
+        "failed",
+        "its tests did not test this tree: calc was loaded from /x/calc.py",
     )
-    assert told.passed == ("tests.test_a::a",)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_answered(data):
     """No report makes the reader raise."""
-    assert isinstance(read_junit(data), Report | Unreadable)
+    assert isinstance(read_node(data), Report | Unreadable)
 
 
 def events(*lines):

@@ -5,7 +5,7 @@ import pytest
 from steersman.contracts.commands import CommandResult, Report
 from steersman.contracts.workspace import Change, Text, Touched
 from steersman.judges.changes import gating, suspects
-from steersman.runtime.performers.scene import scene_of
+from steersman.runtime.performers.scene import code_outside, scene_of
 
 PYTEST = ("python3", "-m", "pytest", "-q")
 UNITTEST = ("python3", "-m", "unittest", "-q")
@@ -34,7 +34,7 @@ class Trees:
         return tuple(Text(n, t) if len(t) <= min(each, total) else Text(n, "", whole=False) for n, t in there)
 
 
-def judged(base, edits, check, *, ran=(), form="pytest", links=()):
+def judged(base, edits, check, *, links=()):
     """Why each of the changed files is shown to a person."""
     base = {"calc.py": "", **base}
     new = {name: text for name, text in {**base, **edits}.items() if text is not None}
@@ -43,29 +43,13 @@ def judged(base, edits, check, *, ran=(), form="pytest", links=()):
         for name in sorted(edits)
     )  # fmt: skip
     change = Change("new", "t", tuple(t.path for t in touched), "", 0, 0, touched)
-    report = Report(form=form, ran=len(ran), passed=tuple(ran))
-    before = [CommandResult(name="unit", argv=check, source="project", verdict="passed", report=report)]
-    scene = scene_of(Trees(base, new), "base", change, [check], before if ran else ())
+    scene = scene_of(Trees(base, new), "base", change, [check])
     return {s.path: s.why for s in gating(suspects(touched, [check], scene), "gate")}
 
 
-CHANGED = "a test that was there before was changed"
 INSIDE = "tests in it that were there before were changed"
 GATED = {
-    "unittest's own pattern": ({"testcalc.py": CASE}, {"testcalc.py": "x"}, UNITTEST, CHANGED),
-    "a module that unittest is given": ({"mychecks.py": "x"}, {"mychecks.py": "y"}, (*UNITTEST, "mychecks"), CHANGED),
-    "a class of another name": ({"calctest.py": CASE}, {"calctest.py": "x"}, PYTEST, CHANGED),
-    "a Java test by its text": ({"a/CalcIT.java": "class CalcIT {\n  @Test\n  void adds() {}\n}\n"}, {"a/CalcIT.java": "x"}, ("mvn", "verify"), CHANGED),
-    "a JavaScript spec by its text": ({"calcSpec.js": "describe('add', () => {})"}, {"calcSpec.js": "x"}, NPM, CHANGED),
-    "steps": ({"steps/add.py": "@given('two')\ndef two(c):\n    pass\n"}, {"steps/add.py": "x"}, ("behave",), CHANGED),
-    "values of a test": ({"test_data.py": "CASES = [(2, 3, 5)]\n", "test_calc.py": "from test_data import CASES\n"}, {"test_data.py": "CASES = []\n"}, PYTEST, CHANGED),
-    "a helper of tests": ({"helpers.py": SAME, "test_calc.py": ASSERTS}, {"helpers.py": "def same(a, b):\n    return\n"}, PYTEST, "only tests use it, such as test_calc.py"),
-    "a helper with a plain name": ({"equal.py": SAME, "tests/test_add.py": ASSERTS.replace("helpers", "equal")}, {"equal.py": "def same(a, b):\n    return\n"}, PYTEST, "only tests use it, such as tests/test_add.py"),
-    "a helper in JavaScript": ({"same.js": "exports.same = (a, b) => assert.equal(a, b);", "test/calc.test.js": "const { same } = require('../same');"}, {"same.js": "x"}, NPM, "only tests use it, such as test/calc.test.js"),
-    "expected values": ({"data/expected.json": "[[2, 3, 5]]", "test_calc.py": READS}, {"data/expected.json": "[]"}, PYTEST, "only tests use it, such as test_calc.py"),
-    "expected values beside what the product reads": ({"calc.py": "open('data/prices.json')", "data/expected.json": "", "test_calc.py": READS}, {"data/expected.json": "[]"}, PYTEST, "only tests use it, such as test_calc.py"),
     "an example": ({"calc.py": SHOWN}, {"calc.py": SHOWN.replace("    5", "    -1")}, (*PYTEST, "--doctest-modules"), INSIDE),
-    "an example that a test tries": ({"calc.py": SHOWN, "test_calc.py": "import doctest, calc\ndoctest.testmod(calc)\n"}, {"calc.py": SHOWN.replace("    5", "    -1")}, PYTEST, INSIDE),
     "an example in prose": ({"README.md": ">>> add(2, 3)\n5\n"}, {"README.md": ">>> add(2, 3)\n-1\n"}, (*PYTEST, "--doctest-glob=*.md"), INSIDE),
     "a suite that is compiled": ({"Makefile": "test:\n\tcc -o suite suite.c calc.c && ./suite\n", "suite.c": "int main(void) { return add(2, 3) != 5; }", "calc.c": ""}, {"suite.c": "int main(void) { return 0; }"}, ("make", "test"), "a check runs it by way of Makefile"),
     "a script's own package": ({"tools/__init__.py": "", "tools/check.py": "from tools.harness import main\nmain()\n", "tools/harness.py": ""}, {"tools/harness.py": "x"}, ("python3", "-m", "tools.check"), "a check runs it by way of tools/check.py"),
@@ -77,11 +61,6 @@ GATED = {
     "a module in a recipe": ({"Makefile": "test:\n\tpython3 -m unittest -q mychecks.Add\n", "mychecks.py": "x"}, {"mychecks.py": "y"}, ("make", "test"), "a check runs it by way of Makefile"),
     "scripts by a pattern": ({"Makefile": "test:\n\tfor f in scripts/*.sh; do sh $$f; done\n", "scripts/a.sh": ""}, {"scripts/a.sh": "x"}, ("make", "test"), "a check runs it by way of Makefile"),
     "what a linter leaves out": ({".gitignore": ""}, {".gitignore": "calc.py"}, ("ruff", "check"), "ruff looks at nothing that it names"),
-    "a linter's settings": ({".golangci.yml": ""}, {".golangci.yml": "x"}, ("go", "test"), "a linter of another language reads it"),
-    "a class of the product's name": ({"src/main/java/x/Calc.java": "", "src/test/java/x/CalcTest.java": ""}, {"src/test/kotlin/x/Calc.kt": "x"}, ("mvn", "test"), "it stands in for src/main/java/x/Calc.java"),
-    "a library's name beside tests": ({"tests/unit/test_mean.py": ""}, {"tests/unit/statistics.py": "x"}, PYTEST, "it stands in for a module that the test run imports"),
-    "a part of a larger repository": ({"backend/prices.py": "", "backend/tests/test_p.py": ""}, {"backend/tests/prices.py": "x"}, PYTEST, "it stands in for backend/prices.py"),
-    "a root that settings name": ({"pytest.ini": "[pytest]\npythonpath = server/code\n", "server/code/prices.py": "", "qa/test_p.py": ""}, {"qa/prices.py": "x"}, PYTEST, "it stands in for server/code/prices.py"),
     "vendored packages": ({"svc/go.mod": "", "svc/vendor/x/y.go": ""}, {"svc/vendor/x/y.go": "x"}, ("go", "test"), "installed packages are what the tests run with"),
     "a Rust test": ({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("5)", "-1)")}, ("cargo", "test"), INSIDE),
     "a name in front of a Rust test": ({"src/lib.rs": RUST}, {"src/lib.rs": RUST.replace("super::*;", "super::*;\n    fn add(a: i32, b: i32) -> i32 { a + b }")}, ("cargo", "test"), INSIDE),
@@ -143,41 +122,42 @@ def test_ordinary_work_is_left_alone(name):
     assert judged(base, edits, check) == {}
 
 
-@pytest.mark.parametrize(
-    ("path", "ran", "form"),
-    [
-        ("odd.py", ["odd.py::adds"], "pytest"),
-        ("sub/odd.py", ["odd.py::Adds::one[x.y]"], "pytest"),
-        ("pkg/odd.py", ["pkg.odd.Add.test_add"], "unittest"),
-        ("qa/odd/__init__.py", ["odd.Add.test_add"], "unittest"),
-        ("odd.py", ["unittest.loader._FailedTest.odd"], "unittest"),
-        ("src/test_client.py", ["src/test_client.py::test_client"], "pytest"),
-    ],
-)
-def test_what_ran_is_a_test(path, ran, form):
-    """A file in which the base tree's checks ran a test is one, whatever it is called and whoever imports it."""
-    base = {path: "x = 1\n", "src/main.py": "import odd\nimport test_client\n"}
-    assert judged(base, {path: "x = 2\n"}, PYTEST, ran=ran, form=form) == {path: CHANGED}
+JUDGED = {
+    "unittest's own pattern": ({"testcalc.py": CASE}, {"testcalc.py": "x"}, UNITTEST),
+    "a module that unittest is given": ({"mychecks.py": "x"}, {"mychecks.py": "y"}, (*UNITTEST, "mychecks")),
+    "a class of another name": ({"calctest.py": CASE}, {"calctest.py": "x"}, PYTEST),
+    "a Java test by its text": ({"a/CalcIT.java": "class CalcIT {\n  @Test\n  void adds() {}\n}\n"}, {"a/CalcIT.java": "x"}, ("mvn", "verify")),
+    "a JavaScript spec by its text": ({"calcSpec.js": "describe('add', () => {})"}, {"calcSpec.js": "x"}, NPM),
+    "steps": ({"steps/add.py": "@given('two')\ndef two(c):\n    pass\n"}, {"steps/add.py": "x"}, ("behave",)),
+    "values of a test": ({"test_data.py": "CASES = [(2, 3, 5)]\n", "test_calc.py": "from test_data import CASES\n"}, {"test_data.py": "CASES = []\n"}, PYTEST),
+    "a helper of tests": ({"helpers.py": SAME, "test_calc.py": ASSERTS}, {"helpers.py": "def same(a, b):\n    return\n"}, PYTEST),
+    "a helper with a plain name": ({"equal.py": SAME, "tests/test_add.py": ASSERTS.replace("helpers", "equal")}, {"equal.py": "def same(a, b):\n    return\n"}, PYTEST),
+    "a helper in JavaScript": ({"same.js": "exports.same = (a, b) => assert.equal(a, b);", "test/calc.test.js": "const { same } = require('../same');"}, {"same.js": "x"}, NPM),
+    "expected values": ({"data/expected.json": "[[2, 3, 5]]", "test_calc.py": READS}, {"data/expected.json": "[]"}, PYTEST),
+    "expected values beside what the product reads": ({"calc.py": "open('data/prices.json')", "data/expected.json": "", "test_calc.py": READS}, {"data/expected.json": "[]"}, PYTEST),
+    "a linter's settings": ({".golangci.yml": ""}, {".golangci.yml": "x"}, ("go", "test")),
+    "a class of the product's name": ({"src/main/java/x/Calc.java": "", "src/test/java/x/CalcTest.java": ""}, {"src/test/kotlin/x/Calc.kt": "x"}, ("mvn", "test")),
+    "a library's name beside tests": ({"tests/unit/test_mean.py": ""}, {"tests/unit/statistics.py": "x"}, PYTEST),
+    "a part of a larger repository": ({"backend/prices.py": "", "backend/tests/test_p.py": ""}, {"backend/tests/prices.py": "x"}, PYTEST),
+    "a root that settings name": ({"pytest.ini": "[pytest]\npythonpath = server/code\n", "server/code/prices.py": "", "qa/test_p.py": ""}, {"qa/prices.py": "x"}, PYTEST),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("ran", "form"),
-    [
-        (["pkg/odd.py::pkg.odd.add", "pkg/odd.py::odd", "pkg/odd.py"], "pytest"),
-        (["pkg/odd.py::ruff::format", "pkg/odd.py::FLAKE8"], "pytest"),
-        (["more.Add.test_add", "a.b"], "unittest"),
-        (["pkg/odd.py::adds"], "go"),
-    ],
-)
-def test_what_ran_beside_a_test(ran, form):
-    """An example in a docstring, a linter's verdict and a test of another file make no test of a file."""
-    assert judged({"pkg/odd.py": "x = 1\n"}, {"pkg/odd.py": "x = 2\n"}, PYTEST, ran=ran, form=form) == {}
+@pytest.mark.parametrize("name", JUDGED)
+def test_tests_are_judged_by_those_of_the_base(name):
+    """A changed test, what tests use, a module that stands in for another: how the checks run says what it does."""
+    base, edits, check = JUDGED[name]
+    assert judged(base, edits, check) == {}
 
 
-def test_a_name_that_many_files_have_says_nothing():
-    """Where a report means one of many files it makes a test of none."""
-    base = {f"p{n}/odd.py": "" for n in range(5)}
-    assert judged(base, {"p1/odd.py": "x = 2\n"}, PYTEST, ran=["odd.py::adds"]) == {}
+def test_files_of_tests_come_from_the_report():
+    """Examples and tests are known by what ran on the base tree."""
+    report = Report(form="unittest", ran=1, files={"odd.py": ("odd.A.a",)}, examples=("calc.py",))
+    before = [CommandResult(name="unit", argv=UNITTEST, source="project", verdict="passed", report=report)]
+    change = Change("new", "t", (), "", 0, 0, ())
+    scene = scene_of(Trees({"calc.py": ""}, {}), "base", change, [UNITTEST], [*before, before[0].__class__(
+        name="x", argv=UNITTEST, source="project", verdict="passed")])  # fmt: skip
+    assert (scene.ran, scene.examples) == ({"odd.py"}, {"calc.py"})
 
 
 def test_a_program_that_is_a_link():
@@ -185,8 +165,18 @@ def test_a_program_that_is_a_link():
     edits = {"test_aaa.py": "", "calc.py": "", "docs/latest": "", "notes.txt": ""}
     assert judged({}, edits, PYTEST, links=edits) == {
         "calc.py": "a program is a link",
-        "test_aaa.py": "a program is a link",
+        "test_aaa.py": "a test is a link",
     }
-    assert judged({"test_a.py": ""}, {"test_a.py": ""}, PYTEST, links=["test_a.py"]) == {
-        "test_a.py": "a test became a link"
-    }
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"go.mod": "replace a => ../a\n"}, "../a"),
+        ({"sub/go.mod": "replace a => ../a\n"}, ""),
+        ({"a.py": ""}, ""),
+    ],
+)
+def test_code_from_outside_a_tree(files, place):
+    """The manifests of a recorded commit say where code would come from."""
+    assert code_outside(Trees(files, {}), "base") == place

@@ -120,3 +120,31 @@ def test_any_bytes_are_answered(data):
     """Nothing that is told makes the reader raise."""
     for told_so in (data, b"w 1 " + data + b"\n"):
         assert isinstance(read_told("pytest", told_so, "w"), Report | Unreadable)
+
+
+def test_files_modules_and_replacements_are_told():
+    """Each test belongs to the files that were told last for its worker; files outside the tree are left out."""
+    data = told(
+        ["from", "", ["/w/1/test_a.py", "/w/1/base.py"]], *phases("test_a.py::a"),
+        ["from", "gw1", ["/w/1/test_b.py", 7]], ["test", "gw1", "test_b.py::b", "call", "passed", False],
+        ["from", "", ["/elsewhere/x.py"]], *phases("x.py::x"),
+        ["from", "", ["/w/1/calc.py"]], *phases("calc.py::calc.add"), *phases("calc.py::ruff"),
+        ["example", "/w/1/shown.py"],
+        ["loaded", {"calc": "/w/1/calc.py", "random": "", "far": "/far.py", "odd": 1}],
+        ["replaced", ["b", "a", "a", 7]], ended(),
+    )  # fmt: skip
+    report = read_told("pytest", data, "w", ("/w/1",))
+    assert report.files == {
+        "test_a.py": ("test_a.py::a",),
+        "base.py": ("test_a.py::a",),
+        "test_b.py": ("test_b.py::b",),
+    }
+    assert report.examples == ("calc.py", "shown.py")
+    assert report.modules == {"calc": "calc.py", "random": "", "far": "/far.py"}
+    assert report.replaced == ("a", "b")
+
+
+def test_unittest_has_no_examples_in_names():
+    """There a file is told for every test."""
+    data = told(["from", "", ["/w/1/calc.py"]], *phases("calc.A.a"), ended())
+    assert read_told("unittest", data, "w", ("/w/1",)).files == {"calc.py": ("calc.A.a",)}

@@ -86,12 +86,12 @@ class LocalCommands:
             return CommandResult(
                 name=name, argv=argv, source=source, verdict="blocked", reason=reason, cwd=command.cwd
             )
-        counts = self._counts(command) and not command.exit_code_is_enough
+        counts = self._counts(command) and not command.exit_code_is_enough and not setup
         with asked(argv if counts else ()) as report:
             done = await self._trees.execute(command, workdir, effect, seconds, report, setup=setup)
             shown = shown_path(workdir, isolated=self._sandbox.isolated)
-            found, output = report.heard(_decode(done.output), shown)
-        errors = _decode(done.errors)
+            errors = _decode(done.errors)
+            found, output = report.heard(_decode(done.output), workdir, mounted=shown, errors=errors)
         printed = f"{output}\n{errors}"
         if counts and command.summary and found is None and done.exit_code is not None and not done.changed:
             counted = await asyncio.to_thread(count_summary, command.summary, printed)

@@ -16,6 +16,7 @@ from steersman.adapters.git_branch_move import read_markers
 from steersman.adapters.git_change import change_of
 from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import checked_name, run
+from steersman.adapters.git_compose import compose_tree
 from steersman.adapters.git_delivery import Courier
 from steersman.adapters.git_files import contents, lay, links
 from steersman.adapters.git_forge import Forge, letter
@@ -96,6 +97,15 @@ class GitWorkspace:
     def change(self, commit: str, base: str) -> Change:
         """What a recorded commit changes in another one."""
         return change_of(self._git, self._git.commit_of(base), self._git.commit_of(commit))
+
+    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> Base:
+        """`commit` with these paths as they are in `other`, pinned."""
+        ref = f"refs/steersman/{checked_name('run', run)}/{checked_name('label', label)}"
+        kept, source = self._git.commit_of(commit), self._git.commit_of(other)
+        tree = compose_tree(self._git, kept, source, paths)
+        made = self._git.commit(tree, (kept,), _RECORDED)
+        self._git.read("update-ref", ref, made)
+        return Base(made, tree)
 
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         """A recorded change of `base` on top of what the branch `target` is now."""

@@ -39,6 +39,12 @@ class Wire:
                     _deaf(end)
                     end.close()
 
+    @property
+    def taken(self) -> bool:
+        """Whether a runner has connected."""
+        self.heard()
+        return self._line is not None
+
     def heard(self) -> bytes:
         """All that came until now."""
         if self._line is None:

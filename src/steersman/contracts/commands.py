@@ -34,6 +34,25 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     broken: tuple[str, ...] = ()  # of the failed: what is no test but holds some, such as a module
     empty: tuple[str, ...] = ()  # what could hold tests and, by the runner's word, holds none
     cut: bool = False  # there were more names than are kept
+    files: dict[str, tuple[str, ...]] = {}  # files of the tree, each with the tests that ran from it
+    examples: tuple[str, ...] = ()  # files of the tree whose examples were tried as tests
+    modules: dict[
+        str, str
+    ] = {}  # loaded modules by name: their file in the tree; nothing where it is elsewhere
+    outside: tuple[
+        str, ...
+    ] = ()  # modules of the project that were loaded from outside the tree, with their files
+    replaced: tuple[str, ...] = ()  # functions of the runner that were replaced while tests ran
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a variant of the tree says about a change, in one sentence; names of tests are outside text."""
+
+    weight: Literal[
+        "failure", "question", "note"
+    ]  # it fails the check, a person is asked, it is only reported
+    sentence: str
+    tests: tuple[str, ...] = ()
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +74,11 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     errors: str = ""  # standard error
     cwd: str = ""  # relative to the top of the tree; "" is the top
     exit_code_only: bool = False  # the exit code alone decided, by the project's choice
+    variant: Literal["", "old tests", "new tests"] = (
+        ""  # it ran on a variant, which is not what would be delivered
+    )
+    tree: str = ""  # of a variant: the tree it ran on
+    findings: tuple[Finding, ...] = ()  # what a variant says, judged when it ran
 
 
 def full_output(result: CommandResult) -> str:

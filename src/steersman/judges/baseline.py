@@ -26,12 +26,16 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     tests: int = (
         0  # that passed, or ran where nobody tells them apart; 1 where the exit code is enough by choice
     )
-    vanished: tuple[str, ...] = ()  # names of tests that ran on the base tree and did not run now
-    missing: int = 0  # how many there are, also where they have no names
+    vanished: tuple[
+        str, ...
+    ] = ()  # names of tests that ran on the base tree, are gone now, and were not replaced
+    skipped: tuple[str, ...] = ()  # names of tests that ran on the base tree and are skipped now
+    missing: int = 0  # how many tests are gone or skipped, also where they have no names
     silent: tuple[
         str, ...
     ] = ()  # what broke on the base tree and is not answered for by a test that passes now
     doubt: str = ""  # what else a person should look at before it counts
+    tampered: tuple[str, ...] = ()  # what is done to the runner that was not done on the base tree, in words
 
 
 def sound(result: CommandResult) -> Verdict:
@@ -48,16 +52,20 @@ def judge_check(
 ) -> Judged:
     """One check from its runs on this tree and on the base tree (None: it was not run there)."""
     verdict = _verdict(runs, base or (), known)
-    vanished = _vanished(runs, base or ())
-    fewer = _most(base or ()) - _most(runs)
+    vanished, skipped, missing = _missing(runs, base or ())
+    fewer = most_tests(base or ()) - most_tests(runs)
     return Judged(
         name=runs[0].name,
         verdict=verdict,
         tests=_tests(runs, verdict),
         vanished=vanished,
-        missing=len(vanished) if _named(base or ()) and _named(runs) else max(0, fewer),
-        silent=silent(_reports(runs), _reports(base or ())) if _named(base or ()) and _named(runs) else (),
+        skipped=skipped,
+        missing=missing if has_names(base or ()) and has_names(runs) else max(0, fewer),
+        silent=silent(reports_of(runs), reports_of(base or ()))
+        if has_names(base or ()) and has_names(runs)
+        else (),
         doubt=_doubt(runs, base, verdict),
+        tampered=_tampered(reports_of(runs), reports_of(base or ())),
     )
 
 
@@ -127,30 +135,63 @@ def _tests(runs: Sequence[CommandResult], verdict: Verdict) -> int:
     return min(counted)
 
 
-def _named(results: Sequence[CommandResult]) -> bool:
+def has_names(results: Sequence[CommandResult]) -> bool:
+    """Whether the runner told its tests by name, all of them."""
     return any(r.report is not None and not r.report.cut for r in results)
 
 
-def _vanished(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> tuple[str, ...]:
-    """Tests that ran on the base tree and did not run now; a skipped one did not run."""
-    if not _named(runs) or not _named(base):
-        return ()
-    return tuple(sorted((_ran(base) - _ran(runs)).elements()))
+def _missing(
+    runs: Sequence[CommandResult], base: Sequence[CommandResult]
+) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """Tests that are gone and tests that are skipped now, and how many count as missing.
+
+    A new test that passes makes up for one that is gone: it may be the same under another name. A skipped one has
+    kept its name, so that nothing makes up for it.
+    """
+    if not has_names(runs) or not has_names(base):
+        return (), (), 0
+    now = {name for r in reports_of(runs) for name in r.skipped}
+    lost = sorted((ran_tests(base) - ran_tests(runs)).elements())
+    skipped = tuple(name for name in lost if name in now)
+    gone = tuple(name for name in lost if name not in now)
+    passed: Counter[str] = Counter()
+    for r in reports_of(runs):
+        passed |= Counter(r.passed)
+    net = max(0, len(gone) - (passed - ran_tests(base)).total())
+    return gone if net else (), skipped, net + len(skipped)
 
 
-def _ran(results: Sequence[CommandResult]) -> Counter[str]:
+def ran_tests(results: Sequence[CommandResult]) -> Counter[str]:
+    """The tests that ran, by name, without what only holds tests."""
     ran: Counter[str] = Counter()
-    for r in _reports(results):
+    for r in reports_of(results):
         ran |= Counter((*r.passed, *r.failed)) - Counter(r.broken)
     return ran
 
 
-def _reports(results: Sequence[CommandResult]) -> list[Report]:
+def reports_of(results: Sequence[CommandResult]) -> list[Report]:
+    """The reports of those that have one."""
     return [r.report for r in results if r.report is not None]
 
 
-def _most(results: Sequence[CommandResult]) -> int:
+def most_tests(results: Sequence[CommandResult]) -> int:
+    """The highest count of tests, without what only holds tests."""
     return max(((r.tests or 0) - (len(r.report.broken) if r.report else 0) for r in results), default=0)
+
+
+def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
+    """Functions of the runner that are replaced now, and modules that a file of the tree stands in for now."""
+    before = {name for report in base for name in report.replaced}
+    replaced = {name for report in now for name in report.replaced} - before
+    elsewhere = {name for report in base for name, path in report.modules.items() if not path}
+    hidden = {(n, p) for report in now for n, p in report.modules.items() if p and n in elsewhere}
+    return (
+        *(f"the change replaces {name} while tests run" for name in sorted(replaced)),
+        *(
+            f"the module {n} now comes from {p}, which hides the one that was there before"
+            for n, p in sorted(hidden)
+        ),
+    )
 
 
 def _doubt(runs: Sequence[CommandResult], base: Sequence[CommandResult] | None, verdict: Verdict) -> str:

@@ -1,14 +1,12 @@
 """Which changed files a person has to look at before what the checks say counts.
 
-Four questions about each: does its name say that it decides, does a check lead to it (`trails`, `shadows`), does its
-text reach for the runner (`meddling`), is it a test that was there before or something that only tests use (`suites`)?
+A file opens the gate where it decides which tests run and how, which packages they run with, what CI executes or what
+agents are told. A changed test does not: the base's own tests judge the new code (`variants`). Only tests that stand in
+the product's files cannot be put back, so a change to those is shown.
 **Invariant:** pure; no change is harmless because of what it says of itself.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from fnmatch import translate
-from functools import cache
 from itertools import pairwise
 from typing import Literal
 
@@ -16,24 +14,22 @@ import msgspec
 
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Text, Touched
-from steersman.judges.infrastructure import (
-    changes_test_infrastructure,
-    instructs_agents,
-    is_test_file,
-    runs_as_code,
-)
+from steersman.judges import infrastructure, manifests
+from steersman.judges.infrastructure import instructs_agents, is_named_as_test, is_test_file, is_test_support
 from steersman.judges.inside import changed_inside
-from steersman.judges.meddling import Known, meddling, readable
-from steersman.judges.shadows import stand_ins
-from steersman.judges.suites import holds_none, holds_tests
 from steersman.judges.text import printable
 from steersman.judges.trails import Trail
 
 Rule = Literal["gate", "show"]
+Kind = Literal["tests", "dependencies", "ci", "agents", "inside", "link"]
 
-_CHANGED = "a test that was there before was changed"
 _INSIDE = "tests in it that were there before were changed"
+_SETTINGS = "it decides which tests run and how"
+_PACKAGES = "it decides which packages the tests run with"
 _MANIFESTS = ("go.mod", "composer.json", "gemfile", "Gemfile")  # beside them `vendor` is what is installed
+_EXEMPT = (".md", ".txt")  # in a folder of a forge: prose, and no workflow
+_RECIPES = (".sh", ".bash", ".mk", "makefile", "justfile")
+_PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".rb", ".php", ".java", ".kt", ".sh", ".c", ".cpp", ".cs")  # fmt: skip
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -44,6 +40,7 @@ class Suspect(msgspec.Struct, frozen=True):
     old: str
     new: str
     mild: bool = False  # a project may say that it only wants to see such a change
+    kind: Kind = "tests"
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -53,35 +50,25 @@ class Scene(msgspec.Struct, frozen=True):
     trail: Trail = msgspec.field(default_factory=lambda: Trail({}))
     old: Mapping[str, Text] = {}
     new: Mapping[str, Text] = {}
-    ran: frozenset[str] = frozenset()  # files that held the tests which ran on the base tree
-    tests_use: Mapping[str, str] = {}  # files that tests alone use, each with a test
-    product: frozenset[str] = frozenset()  # files that the product uses, whatever they are called
+    ran: frozenset[str] = frozenset()  # files from which tests ran on the base tree
+    examples: frozenset[str] = frozenset()  # files whose examples were tried on the base tree
 
 
 def suspects(
-    touched: Sequence[Touched],
-    commands: Sequence[Argv],
-    scene: Scene | None = None,
-    checks: Sequence[Argv] | None = None,
+    touched: Sequence[Touched], commands: Sequence[Argv], scene: Scene | None = None
 ) -> tuple[Suspect, ...]:
-    """The changed files that decide what the checks prove or what agents are told, in the order they came.
-
-    `checks` are those of the commands whose results count; all of them where nobody says.
-    """
+    """The changed files that decide what the checks prove or what agents are told, in the order they came."""
     seen = scene or Scene()
-    named = (*commands, *(_modules(argv) for argv in commands))
-    hidden = stand_ins(touched, seen.base, seen.trail.named, seen.trail.roots)
-    meddled = meddling(touched, seen.old, seen.new, Known(commands if checks is None else checks, seen.base))
-    found: list[Suspect] = []
-    for t in touched:
-        why = _by_name(t, named) or _led_to(t, seen) or hidden.get(t.path) or meddled.get(t.path) or _link(t)
-        weak = why or _test(t, seen) or _of_tests(t, seen)
-        if weak:
-            mild = not why and (weak in (_CHANGED, _INSIDE) or t.path in seen.tests_use)
-            found.append(Suspect(t.path, weak, t.old, t.new, mild=mild))
+    words = seen.trail.words | {word for argv in commands for word in argv}
+    named = {file for argv in commands for file in (*argv, *_modules(argv))}
+    found = [_suspect(t, why, kind) for t in touched for kind, why in _reasons(t, seen, words, named)[:1]]
     if seen.trail.cut and touched:
         found.append(Suspect("", f"the checks could not be followed: {seen.trail.cut}", "", ""))
     return tuple(found)
+
+
+def _suspect(t: Touched, why: str, kind: Kind) -> Suspect:
+    return Suspect(t.path, why, t.old, t.new, mild=kind == "inside", kind=kind)
 
 
 def gating(found: Sequence[Suspect], rule: Rule) -> tuple[Suspect, ...]:
@@ -89,8 +76,69 @@ def gating(found: Sequence[Suspect], rule: Rule) -> tuple[Suspect, ...]:
     return tuple(s for s in found if rule == "gate" or not s.mild)
 
 
-def _by_name(t: Touched, commands: Sequence[Argv]) -> str | None:
-    return changes_test_infrastructure(t.path, commands) or instructs_agents(t.path) or runs_as_code(t.path)
+def _reasons(t: Touched, seen: Scene, words: frozenset[str], named: set[str]) -> list[tuple[Kind, str]]:
+    """Why a changed file is shown, the strongest reason first."""
+    if agents := instructs_agents(t.path):
+        return [("agents", agents)]
+    if _is_test(t.path, seen):
+        return [("link", "a test is a link")] if t.kind == "link" and t.new else []
+    if manifests.is_manifest(t.path):
+        return _of_manifest(t, seen, words)
+    if seen.old.get(t.path) and seen.new.get(t.path) and _is_version_bump(t.path, seen):
+        return []
+    return [r for r in (_by_name(t.path, words), _led_to(t, seen, named), _link(t), _inside(t, seen)) if r]
+
+
+def _is_test(path: str, seen: Scene) -> bool:
+    """Whether the base's version of this file can be put back to judge the change; a check's own script decides."""
+    if path in seen.ran:
+        return True
+    if not (is_test_support(path) or is_test_file(path)) or manifests.is_manifest(path):
+        return False
+    return not _is_script(path, seen.trail.named.get(path)) or is_named_as_test(path) or is_test_support(path)
+
+
+def _is_script(path: str, by: str | None) -> bool:
+    """Whether a check, or a recipe of it, starts this file; what a runner's settings name are tests."""
+    if by is None or (by and is_test_file(by)):
+        return False
+    recipe = by.casefold().endswith(_RECIPES)
+    settings = manifests.is_manifest(by) or infrastructure.decides_by_name(by, frozenset()) is not None
+    return not by or recipe or not settings or path.endswith(_RECIPES)
+
+
+def _is_version_bump(path: str, seen: Scene) -> bool:
+    old, new = seen.old[path], seen.new[path]
+    return old.whole and new.whole and manifests.only_version_changed(old.content, new.content)
+
+
+def _of_manifest(t: Touched, seen: Scene, words: frozenset[str]) -> list[tuple[Kind, str]]:
+    old, new = (texts.get(t.path, Text(t.path, "")) for texts in (seen.old, seen.new))
+    if not (old.whole and new.whole):
+        return [("tests", _SETTINGS)]
+    found: list[tuple[Kind, str]] = []
+    if manifests.test_settings_differ(t.path, old.content, new.content, words) and _decides(
+        t.path, seen, old, new
+    ):
+        found.append(("tests", _SETTINGS))
+    if manifests.dependencies_differ(t.path, old.content, new.content):
+        found.append(("dependencies", _PACKAGES))
+    return found
+
+
+def _decides(path: str, seen: Scene, old: Text, new: Text) -> bool:
+    """Whether a file of recipes belongs to a check: it is followed to it, or has a target for tests."""
+    if not path.casefold().endswith(("makefile", "justfile")) or path in seen.trail.named:
+        return True
+    lines = f"{old.content}\n{new.content}".splitlines()
+    return any(line.split(":")[0].strip() in ("test", "tests", "check") for line in lines if ":" in line)
+
+
+def _by_name(path: str, words: frozenset[str]) -> tuple[Kind, str] | None:
+    why = infrastructure.decides_by_name(path, words)
+    if why is None or ("/.github/" in f"/{path}" and path.casefold().endswith(_EXEMPT)):
+        return None
+    return why
 
 
 def _modules(argv: Argv) -> Argv:
@@ -101,74 +149,37 @@ def _modules(argv: Argv) -> Argv:
     )
 
 
-def _led_to(t: Touched, seen: Scene) -> str | None:
+def _led_to(t: Touched, seen: Scene, named: set[str]) -> tuple[Kind, str] | None:
     by = seen.trail.named.get(t.path)
-    if by is None:
-        return _installed(t.path, seen.base) or _ignoring(t.path, seen.trail)
-    return f"a check runs it by way of {printable(by)}" if by else "a check of the project names it"
+    if by is not None or t.path in named:
+        return (
+            "tests",
+            f"a check runs it by way of {printable(by)}" if by else "a check of the project names it",
+        )
+    if _is_installed(t.path, seen.base):
+        return "dependencies", "installed packages are what the tests run with"
+    if t.path.rpartition("/")[2] == ".gitignore" and seen.trail.ignoring:
+        return "tests", f"{printable(seen.trail.ignoring)} looks at nothing that it names"
+    return None
 
 
-def _installed(path: str, base: frozenset[str]) -> str | None:
+def _is_installed(path: str, base: frozenset[str]) -> bool:
     above, vendor, _ = f"/{path}".partition("/vendor/")
-    there = vendor and any(f"{above}/{name}"[1:] in base for name in _MANIFESTS)
-    return "installed packages are what the tests run with" if there else None
+    return bool(vendor) and any(f"{above}/{name}"[1:] in base for name in _MANIFESTS)
 
 
-def _ignoring(path: str, trail: Trail) -> str | None:
-    """What git ignores some checkers leave out."""
-    if path.rpartition("/")[2] != ".gitignore" or not trail.ignoring:
-        return None
-    return f"{printable(trail.ignoring)} looks at nothing that it names"
-
-
-def _link(t: Touched) -> str | None:
+def _link(t: Touched) -> tuple[Kind, str] | None:
     """What a link leads to is looked at by nobody here."""
-    if t.kind != "link" or not t.new or (t.old and is_test_file(t.path)):
+    is_program = t.kind == "link" and bool(t.new) and t.path.casefold().endswith(_PROGRAMS)
+    return ("link", "a program is a link") if is_program else None
+
+
+def _inside(t: Touched, seen: Scene) -> tuple[Kind, str] | None:
+    old, new = seen.old.get(t.path), seen.new.get(t.path)
+    if old is None or new is None:
         return None
-    return "a program is a link" if "." in t.path.rpartition("/")[2] and readable(t.path) else None
-
-
-def _test(t: Touched, seen: Scene) -> str | None:
-    """A new test is welcome; one that was there before is evidence, and evidence that changed is looked at."""
-    if not t.old:
-        return None
-    if not _was_test(t.path, seen):
-        old, new = seen.old.get(t.path), seen.new.get(t.path)
-        tried = seen.trail.examples
-        return _INSIDE if old and new and changed_inside(t.path, old, new, examples=tried) else None
-    if not t.new:
-        return "a test was deleted"
-    if t.empty:
-        return "a test was emptied"
-    return _CHANGED if t.kind == "file" else f"a test became a {t.kind}"
-
-
-def _was_test(path: str, seen: Scene) -> bool:
-    """What ran as a test is one, and so is what holds one; a name alone is not believed against the product's use."""
-    text = seen.old.get(path)
-    if path in seen.ran or _is_called(path, seen.trail.patterns):
-        return True
-    if text is not None and holds_tests(path, text.content):
-        return True
-    if path in seen.product or not is_test_file(path):
-        return False
-    in_folder = is_test_file(f"{path.rpartition('/')[0]}/x")
-    return in_folder or path in seen.tests_use or text is None or not holds_none(path, text.content)
-
-
-def _of_tests(t: Touched, seen: Scene) -> str | None:
-    by = seen.tests_use.get(t.path)
-    return f"only tests use it, such as {printable(by)}" if by and t.old else None
-
-
-def _is_called(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the project's own settings say that this is a test."""
-    return any(_pattern(p).match(name) for p in patterns for name in (path, path.rpartition("/")[2]))
-
-
-@cache
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(translate(pattern))
+    tried = seen.trail.examples or t.path in seen.examples
+    return ("inside", _INSIDE) if changed_inside(t.path, old, new, examples=tried) else None
 
 
 def instructions(touched: Sequence[Touched]) -> tuple[str, ...]:

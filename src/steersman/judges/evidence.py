@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from steersman.contracts.commands import CommandResult, full_output
+from steersman.contracts.commands import CommandResult, Finding, full_output
 from steersman.judges.baseline import Judged, judge_check, sound
 from steersman.judges.reports import NOT_TOLD
 from steersman.judges.text import clip, printable
@@ -67,15 +67,17 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
 
     Results of the same command are runs of it on the same tree.
     """
-    groups, before = _grouped(results), _grouped(base or ())
+    groups, before = _grouped([r for r in results if not r.variant]), _grouped(base or ())
+    findings = [(r, f) for r in results for f in r.findings]
     judged = [judge_check(runs, before.get(key), known) for key, runs in groups.items()]
     bad = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _FAILED]
+    bad += [msgspec.structs.replace(r, reason=_said(f)) for r, f in findings if f.weight == "failure"]
     open_ = [runs[0] for runs, j in zip(groups.values(), judged, strict=True) if j.verdict in _OPEN]
     found = [j.verdict for j in judged]
     tests = sum(j.tests for j in judged if j.verdict in ("passed", "known", "flaky"))
     return Weighed(
         passed=found.count("passed"),
-        failed=found.count("failed"),
+        failed=found.count("failed") + sum(f.weight == "failure" for _, f in findings),
         blocked=found.count("blocked"),
         timeout=found.count("timeout"),
         no_tests=found.count("no_tests"),
@@ -83,12 +85,24 @@ def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = froze
         flaky=found.count("flaky"),
         tests=tests,
         missing=sum(j.missing for j in judged),
-        doubts=sum(bool(j.doubt) + bool(j.silent) for j in judged),
+        doubts=sum(bool(j.doubt) + bool(j.silent) + bool(j.tampered) for j in judged)
+        + sum(f.weight == "question" for _, f in findings),
         failed_commands=_once(check_key(r) for r in bad),
         failure_keys=_once(failure_key(r, output_digest(full_output(r))) for r in bad),
         first=next(iter((*bad, *open_, *(results if tests == 0 else ()))), None),
-        questions=tuple(q for j in judged for q in _questions(j)),
+        questions=(
+            *(line for j in judged for line in _questions(j)),
+            *(line for r, f in findings for line in (f"{_check_name(r)}: {f.sentence}", *_listed(f.tests))),
+        ),
     )
+
+
+def _check_name(r: CommandResult) -> str:
+    return r.name.removesuffix(f" ({r.variant})")
+
+
+def _said(f: Finding) -> str:
+    return "\n".join((f.sentence, *_listed(f.tests)))
 
 
 _FAILED = ("failed", "timeout", "no_tests")
@@ -104,9 +118,13 @@ def _grouped(results: Runs) -> Mapping[tuple[str, ...], list[CommandResult]]:
 
 def _questions(j: Judged) -> list[str]:
     told = [f"{j.name}: {j.doubt}"] if j.doubt else []
-    if j.missing:
-        told.append(f"{j.name}: {j.missing} tests ran on the base tree and did not run now")
+    if (gone := j.missing - len(j.skipped)) > 0:
+        told.append(f"{j.name}: {_tests(gone)} that ran before {_verb(gone)} gone")
         told += _listed(j.vanished)
+    if j.skipped:
+        told.append(f"{j.name}: {_tests(len(j.skipped))} that ran before {_verb(len(j.skipped))} skipped now")
+        told += _listed(j.skipped)
+    told += [f"{j.name}: {printable(clip(line, 400))}" for line in j.tampered[:NAMED]]
     if j.silent:
         told.append(
             f"{j.name}: {len(j.silent)} broke on the base tree and have no test that passes now,"
@@ -114,6 +132,14 @@ def _questions(j: Judged) -> list[str]:
         )
         told += _listed(j.silent)
     return told
+
+
+def _tests(count: int) -> str:
+    return "1 test" if count == 1 else f"{count} tests"
+
+
+def _verb(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _listed(names: Sequence[str]) -> list[str]:

@@ -8,12 +8,11 @@ opens a gate, however harmless it looks. The tables are data; a test goes throug
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
 from functools import cache, lru_cache
+from typing import Literal
 
 import msgspec
 
-from steersman.contracts.commands import Argv
 from steersman.judges.grammars.python_modules import PYTHONS_OWN
 
 LONGEST = 4096  # bytes in a path that a file system takes
@@ -123,6 +122,18 @@ TESTS = (
          folders=".steersman"),
 )
 
+SUPPORT = (
+    Kind("tests load it",
+         "conftest.py pytest_plugin*.py spec_helper.rb rails_helper.rb test_helper.* minitest.rb .minitest.rb "
+         "setuptests.* setup-tests.* setup_tests.* test-setup* testsetup* globalsetup.* global-setup.* globalteardown.* "
+         "global-teardown.* test-env* testenv* flutter_test_config.dart gtest_main.* catch_main.* doctest_main.* testmain.*"),
+    Kind("tests lean on it",
+         "test-helper* testhelper* test-util* testutil* test-support* testsupport* testlib* test-lib* testkit* "
+         "expected.* *_expected.* *-expected.* *.expected *.golden",
+         folders="test-utils test_utils testutils testutil test-helpers test_helpers testhelpers test-support "
+         "test_support testsupport test-lib testlib testkit"),
+)
+
 CODE = (
     Kind("installing the project executes it",
          "setup.py hatch_build.py _build_backend.py meson.options binding.gyp install.js "
@@ -185,6 +196,34 @@ LOOSE = (
          "test*.py",
          folders="testing spec specs features snapshots steps acceptance integration unit qa t"),
 )
+Decides = Literal["tests", "dependencies", "ci"]
+# What a file of each line above decides about; a line that is not here counts where a check leads to it.
+DECIDES: dict[str, Literal["tests", "dependencies", "ci", "linter"]] = {
+    "pytest loads it": "tests",
+    "Python's tools read their settings in it": "tests",
+    "Python runs it at start-up": "tests",
+    "a JavaScript runner executes it": "tests",
+    "Bazel or Buck executes it": "linter",
+    "cargo builds with it": "tests",
+    "gradle executes it": "dependencies",
+    "maven executes it": "dependencies",
+    "another language's test runner reads it": "tests",
+    "it says what steersman runs": "tests",
+    "coverage or a linter reads it": "linter",
+    "a linter of another language reads it": "linter",
+    "a JavaScript checker reads it": "linter",
+    "a package manager takes scripts and settings from it": "dependencies",
+    "installed packages are what the tests run with": "dependencies",
+    "installing the project executes it": "dependencies",
+    "it says which packages are installed": "dependencies",
+    "a native library or an archive is loaded as it is": "dependencies",
+    "go builds with it": "dependencies",
+    "a build or CI service executes it": "ci",
+    "a container is built or started from it": "ci",
+    "git starts programs because of it": "ci",
+    "a shell or an editor executes it": "ci",
+    "its name is longer than that of any file": "tests",
+}
 _PRODUCT = "src lib app apps pkg packages internal cmd source sources crates include main"
 PRODUCT = frozenset(_PRODUCT.split())
 
@@ -213,15 +252,28 @@ _TOO_LONG = "its name is longer than that of any file"
 def runs_as_code(path: str) -> str | None:
     """Why a tool will execute this file, or obey it, without being asked; None for an ordinary one."""
     parts = _parts(path)
-    sample = bool(parts) and parts[-1].startswith(".env.") and parts[-1].endswith(_SAMPLES)
-    return (None if sample else _why(parts, CODE)) or _why(parts, TESTS) or _shadows(parts)
+    return (None if _is_sample(parts) else _why(parts, CODE)) or _why(parts, TESTS) or _shadows(parts)
 
 
-def changes_test_infrastructure(path: str, checks: Sequence[Argv] = ()) -> str | None:
-    """Why a change to this file may change what the tests prove, also by being named in a check; else None."""
+def decides_by_name(path: str, words: frozenset[str]) -> tuple[Decides, str] | None:
+    """Whether a change to this file is shown whatever is in it: what it decides about, and why in one sentence.
+
+    Settings of a linter decide where a check runs it: `words` are those of the checks.
+    """
     parts = _parts(path)
-    named = any(_parts(word) == parts for argv in checks for word in argv)
-    return _why(parts, TESTS) or _shadows(parts) or ("a check of the project names it" if named else None)
+    why = _why(parts, CODE) or _why(parts, TESTS)
+    about = DECIDES.get(why or "")
+    if why is None or about is None or _is_sample(parts):
+        return None
+    if about == "linter":
+        name = parts[-1].replace(".", "")
+        used = any(len(word) > 2 and word.partition("-")[0] in name for word in words)
+        return ("tests", why) if used or ("tsc" in words and "tsconfig" in name) else None
+    return about, why
+
+
+def _is_sample(parts: list[str]) -> bool:
+    return bool(parts) and parts[-1].startswith(".env.") and parts[-1].endswith(_SAMPLES)
 
 
 def instructs_agents(path: str) -> str | None:
@@ -229,19 +281,24 @@ def instructs_agents(path: str) -> str | None:
     return _why(_parts(path), AGENTS)
 
 
-def is_test_file(path: str) -> bool:
-    """Whether this looks like a test, or like something that a test compares with."""
+def is_test_file(path: str, *, loose: bool = True) -> bool:
+    """Whether this looks like a test, or like something that a test compares with; `loose` names may be a product's."""
     folder, _, name = path.rpartition("/")
-    return (
-        len(path) > LONGEST or _holds_tests(folder) or _why(_parts(name), (*TEST_FILES, *LOOSE)) is not None
-    )
+    kinds = (*TEST_FILES, *LOOSE) if loose else TEST_FILES
+    return len(path) > LONGEST or _holds_tests(folder, loose) or _why(_parts(name), kinds) is not None
 
 
 @lru_cache(maxsize=10_000)
-def _holds_tests(folder: str) -> bool:
+def _holds_tests(folder: str, loose: bool) -> bool:
     parts = _parts(folder)
-    kinds = TEST_FILES if parts[:1] and parts[0] in PRODUCT else (*TEST_FILES, *LOOSE)
+    strict = not loose or (parts[:1] and parts[0] in PRODUCT)
+    kinds = TEST_FILES if strict else (*TEST_FILES, *LOOSE)
     return any(map(_globs(" ".join(kind.folders for kind in kinds)).fullmatch, parts))
+
+
+def is_test_support(path: str) -> bool:
+    """Whether tests alone load this, or take their settings from it, by its name."""
+    return _why(_parts(path), SUPPORT) is not None
 
 
 def is_named_as_test(path: str) -> bool:

@@ -1,15 +1,15 @@
-"""What a test runner's own report says: JUnit XML from node, events from go; and what a report proves.
+"""What a test runner's own report says: events from node and from go; and what a report proves.
 
-What is read here was written by a process that ran hostile code: sizes are bounded, a document type is refused, and a
-report that is missing, unreadable or contradicts the exit code or the printed summary proves nothing.
+What is read here was written by a process that ran hostile code: sizes are bounded, and a report that is missing, unreadable or contradicts the exit code or the printed summary proves nothing.
 **Invariant:** pure; a report can take a pass away, never give one.
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
-from xml.parsers import expat
+
+import msgspec
 
 from steersman.contracts.commands import Argv, Report
 from steersman.judges.runners import Outcome, outcome
@@ -25,7 +25,6 @@ MOST_BYTES = 16 * 1024 * 1024
 MOST_CASES = 200_000
 KEPT = 20_000  # names of tests that are remembered; beyond them they are only counted
 LONGEST = 400  # characters of a name
-DEEPEST = 32
 
 
 _FILE = re.compile(r"\S+\.[cm]?[jt]sx?")
@@ -42,89 +41,81 @@ def within(name: str, trees: Sequence[str]) -> str:
     return name
 
 
-def read_junit(data: bytes, trees: Sequence[str] = ()) -> Report | Unreadable:
-    """A JUnit XML report, or why it cannot be one."""
+def inside(path: str, trees: Sequence[str]) -> str:
+    """The path of a file from the root of the tree; nothing where it lies elsewhere."""
+    return next((path[len(tree) + 1 :] for tree in trees if path.startswith(f"{tree}/")), "")
+
+
+def files_within(files: Mapping[str, Iterable[str]], trees: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Files of the tree, each with the names of the tests that ran from it; names are bounded as in a report."""
+    told = {file: inside(file, trees) for file in sorted(files)}
+    return {
+        told[file]: tuple(sorted({clip(within(n, trees), LONGEST) for n in files[file]})[:KEPT])
+        for file in told
+        if told[file]
+    }
+
+
+def read_node(data: bytes, trees: Sequence[str] = ()) -> Report | Unreadable:
+    """What our reporter has told from inside node's runner, or why it is no report."""
     if len(data) > MOST_BYTES:
         return Unreadable(f"its report is longer than {MOST_BYTES} bytes")
-    found = _Cases(trees)
+    told = _NodeTests()
+    *lines, rest = data.split(b"\n")
+    for line in lines:
+        if told.ended or not told.take(_decoded(line)):
+            return Unreadable("something else than the runner wrote its report")
+    if rest or not told.ended:
+        return Unreadable("it ended before its tests had come to their end")
+    return told.report(trees)
+
+
+def _decoded(line: bytes) -> object:
     try:
-        found.parser.Parse(data, True)
-    except expat.ExpatError as error:
-        return Unreadable(f"its report is no XML: {clip(str(error), 100)}")
-    except Unreadable as problem:
-        return problem
-    return found.report()
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
-class _Cases:
-    """The test cases of one report, as they are met."""
+class _NodeTests:
+    """The tests of one run of node, as they are told; a suite is no test."""
 
-    def __init__(self, trees: Sequence[str]) -> None:
-        self._trees = trees
-        self.parser = expat.ParserCreate(namespace_separator=None)
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self._path: list[str] = []
-        self._suites: list[str] = []
-        self._case: list[str] | None = None  # name and result of the one that is open
-        self._told = {"failures": 0, "errors": 0}
-        self._files = 0  # node calls a file that holds no test a test that passed
+    def __init__(self) -> None:
+        self.ended = False
         self._cases: list[tuple[str, str]] = []
+        self._from: dict[str, dict[str, None]] = {}
+        self._replaced: dict[str, None] = {}
 
-    def report(self) -> Report | Unreadable:
-        said = sum(self._told.values())
-        seen = sum(result in ("failed", "broken") for _, result in self._cases)
-        if said and not seen:
-            return Unreadable(f"its report says {said} failures and names none")
-        return report_of("junit", self._cases, self._files)
-
-    def _doctype(self, *_: object) -> None:
-        raise Unreadable("its report declares a document type")
-
-    def _start(self, tag: str, given: dict[str, str]) -> None:
-        self._path.append(tag)
-        if len(self._path) > DEEPEST or len(self._cases) > MOST_CASES:
-            raise Unreadable("its report is too deep or too long")
-        if len(self._path) == 1 and tag not in ("testsuites", "testsuite"):
-            raise Unreadable(f"its report begins with <{clip(tag, 40)}>, not with test suites")
-        match tag:
-            case "testsuite":
-                self._suites.append(given.get("name", ""))
-                for name in self._told:
-                    self._told[name] += _number(given.get(name, "0"))
-            case "testcase" if self._case is None:
-                self._case = [self._name(given), "passed"]
-            case "failure" | "error" if self._case is not None:
-                self._case[1] = "failed"
-            case "skipped" if self._case is not None and self._case[1] == "passed":
-                self._case[1] = "skipped"
+    def take(self, event: object) -> bool:
+        """Whether it is an event."""
+        match event:
+            case ["suite", list(), str(), str(), str()]:
+                return True
+            case ["test", list(above), str(name), "passed" | "failed" | "skipped" as outcome, str(file)]:
+                whole = "::".join([*(str(one) for one in above), name])
+                held = not above and _FILE.fullmatch(name)
+                result = {"passed": "empty", "failed": "broken"}.get(outcome, outcome) if held else outcome
+                self._cases.append((whole, result))
+                if result != "empty":
+                    self._from.setdefault(file, {})[whole] = None
+                return len(self._cases) <= MOST_CASES
+            case ["replaced", str(name)]:
+                self._replaced[clip(name, LONGEST)] = None
+                return True
+            case ["ended"]:
+                self.ended = True
+                return True
             case _:
-                pass
+                return False
 
-    def _end(self, tag: str) -> None:
-        self._path.pop()
-        if tag == "testsuite":
-            self._suites.pop()
-        elif tag == "testcase" and self._case is not None:
-            name, result = self._case
-            if not self._suites and _FILE.fullmatch(name):
-                result = {"passed": "empty", "failed": "broken"}.get(result, result)
-            self._files += result == "empty"
-            self._cases.append((name, result))
-            self._case = None
-
-    def _name(self, given: dict[str, str]) -> str:
-        # node nests suites and has one class for all tests.
-        group = given.get("classname", "")
-        above = [group] if group not in ("", "test") else self._suites
-        return within("::".join([*filter(None, above), given.get("name", "")]), self._trees)
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise Unreadable(f"its report counts {clip(text, 20)!r}")
-    return int(text)
+    def report(self, trees: Sequence[str]) -> Report:
+        files = sum(result == "empty" for _, result in self._cases)  # node calls them tests that passed
+        cases = [(within(name, trees), result) for name, result in self._cases]
+        return msgspec.structs.replace(
+            report_of("junit", cases, files),
+            files=files_within(self._from, trees),
+            replaced=tuple(sorted(self._replaced)[:KEPT]),
+        )
 
 
 LEFT = "steersman: it left before its tests had ended"  # as what stands between go and its tests says it
@@ -206,7 +197,11 @@ def report_of(form: Told, cases: Sequence[tuple[str, str]], expected: int) -> Re
         failures=counts["failed"],
         expected=expected,
         cut=any(counts[r] > len(kept[r]) for r in kept),
-        **kept,
+        passed=kept["passed"],
+        failed=kept["failed"],
+        skipped=kept["skipped"],
+        broken=kept["broken"],
+        empty=kept["empty"],
     )
 
 
@@ -234,6 +229,8 @@ def _without_a_report(argv: Argv, exit_code: int, printed: int | None) -> tuple[
 
 
 def _contradiction(report: Report, exit_code: int, printed: int | None) -> str:
+    if exit_code == 0 and report.outside:
+        return f"its tests did not test this tree: {'; '.join(clip(told, LONGEST) for told in report.outside[:5])}"
     if exit_code == 0 and report.failures:
         return f"its report has {report.failures} failures, its exit code is 0"
     if exit_code == 0 and printed is None and report.form in _SUMMED:

@@ -10,7 +10,8 @@ from itertools import pairwise
 from typing import Literal
 
 Outcome = Literal["passed", "failed", "no_tests"]
-Form = Literal["pytest", "unittest", "node", "go"]
+Form = Literal["pytest", "unittest", "node", "go", "indirect"]
+REPORTER, PRELOAD = "steersman_reporter.mjs", "steersman_preload.cjs"
 WIRE, PIPE, BETWEEN = "wire", "report.xml", "steersman_go.sh"  # in the folder of one execution
 
 _NO_TESTS_EXIT = 5  # pytest's, and unittest's since Python 3.12
@@ -41,17 +42,23 @@ def environment(argv: Sequence[str], form: Form, folder: str) -> dict[str, str]:
     match form:
         case "pytest":
             return {"PYTEST_ADDOPTS": "-p steersman_witness", **_witness(folder)}
-        case "unittest":
+        case "unittest" | "indirect":
             return _witness(folder)
         case "node":
-            place = '"' + f"{folder}/{PIPE}".replace("\\", "\\\\").replace('"', '\\"') + '"'
+            place, reporter, preload = (_quoted(f"{folder}/{name}") for name in (PIPE, REPORTER, PRELOAD))
             shown = "--test-reporter=spec --test-reporter-destination=stdout"
-            return {"NODE_OPTIONS": f"{shown} --test-reporter=junit --test-reporter-destination={place}"}
+            ours = f"--test-reporter={reporter} --test-reporter-destination={place} --require={preload}"
+            return {"NODE_OPTIONS": f"{shown} {ours}"}
         case _:
             between = f"-exec={folder}/{BETWEEN}" if " " not in folder else f"'-exec=\"{folder}/{BETWEEN}\"'"
             return {
                 "GOFLAGS": between if {"-json", "--json", "-json=true"} & set(argv) else f"-json {between}"
             }
+
+
+def _quoted(place: str) -> str:
+    """As node splits its options."""
+    return '"' + place.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def is_test_runner(argv: Sequence[str]) -> bool:

@@ -86,6 +86,7 @@ class Trail(msgspec.Struct, frozen=True):
     examples: bool = False  # somebody tries the examples in texts
     ignoring: str = ""  # a program that looks at nothing that git ignores
     roots: tuple[str, ...] = ()  # folders that imports are said to begin from
+    words: frozenset[str] = frozenset()  # words of the checks and of what they lead to
     cut: str = ""  # why it is not whole
 
 
@@ -106,6 +107,7 @@ def trail(checks: Sequence[Argv], tree: "Tree", texts: Mapping[str, Text], hop: 
         roots=tuple(
             sorted({_path(w) for m in _ROOTS.finditer(told) for w in _BETWEEN.split(m["value"]) if w})
         ),
+        words=frozenset(said),
         cut=cut,
     )
 

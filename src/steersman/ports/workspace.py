@@ -37,6 +37,13 @@ class Workspace(Protocol):
         """What a recorded commit changes in another one; nothing is recorded anew."""
         ...
 
+    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> Base:
+        """`commit` with these paths as they are in `other`, absent ones removed; pinned as `capture` pins.
+
+        Paths are those of `change`. Without a difference the tree is that of `commit`.
+        """
+        ...
+
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         """A recorded change of `base` on top of what the branch `target` is now, pinned as `capture` pins.
 

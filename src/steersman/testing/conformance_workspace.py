@@ -181,6 +181,38 @@ class WorkspaceConformance:
         assert workspace.contents(base.commit, names) == {"README": b"hello\n"}
         assert workspace.contents(change.commit, names) == {"README": b"changed", "more/new": b"x"}
 
+    def test_a_tree_is_composed_of_two_commits(self, workspace: Workspace, base: Base) -> None:
+        """Named paths come from the other commit, absent ones are removed, the rest stays; nothing else changes."""
+        tree = self.start(workspace, base)
+        (tree / "README").write_text("changed")
+        (tree / "sub").mkdir()
+        (tree / "sub" / "new").write_text("x")
+        (tree / "kept").write_text("y")
+        change = workspace.capture(RUN, str(tree), base.commit, "work")
+        paths = ("README", "sub/new", "nowhere")
+        made = workspace.compose(RUN, change.commit, base.commit, paths, "old-tests")
+        assert workspace.contents(made.commit, change.files) == {"README": b"hello\n", "kept": b"y"}
+        assert workspace.compose(RUN, change.commit, base.commit, paths, "old-tests") == made
+        assert workspace.change(made.commit, base.commit).files == ("kept",)
+        back = workspace.compose(RUN, base.commit, change.commit, ("sub/new",), "new-tests")
+        assert workspace.contents(back.commit, ("README", *change.files)) == {
+            "README": b"hello\n",
+            "sub/new": b"x",
+        }
+        assert workspace.compose(RUN, base.commit, change.commit, (), "none").tree == base.tree
+        with pytest.raises(WorkspaceError):
+            workspace.compose(RUN, base.commit, "0" * 40, (), "none")
+
+    def test_a_file_in_place_of_a_folder_is_composed(self, workspace: Workspace, base: Base) -> None:
+        """A path that is a folder in one commit and a file in the other is taken as a whole."""
+        tree = self.start(workspace, base)
+        (tree / "README").unlink()
+        (tree / "README").mkdir()
+        (tree / "README" / "inner").write_text("x")
+        change = workspace.capture(RUN, str(tree), base.commit, "work")
+        assert workspace.compose(RUN, change.commit, base.commit, change.files, "old").tree == base.tree
+        assert workspace.compose(RUN, base.commit, change.commit, change.files, "new").tree == change.tree
+
     def test_the_same_tree_gives_the_same_commit(self, workspace: Workspace, base: Base) -> None:
         """Recording is a function of content and parent: twice, in another run, under another label."""
         first = self.edit(workspace, base, "new\n")

@@ -85,6 +85,16 @@ class FakeWorkspace:
         with self._lock:
             return replace(self._recorded(self._files(commit), base), commit=commit)
 
+    def compose(self, run: str, commit: str, other: str, paths: Sequence[str], label: str) -> Base:
+        _checked("run", run)
+        _checked("label", label)
+        with self._lock:
+            source = self._files(other)
+            files = {n: text for n, text in self._files(commit).items() if n not in paths}
+            files |= {n: source[n] for n in paths if n in source}
+            made = self._commit(files, (commit,), "recorded tree")
+            return Base(made, self._tree(made))
+
     def rebased(self, run: str, commit: str, base: str, target: str, label: str) -> Rebased:
         _checked("run", run)
         _checked("label", label)

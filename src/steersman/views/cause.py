@@ -78,8 +78,9 @@ def _checks(results: str, told: str) -> str:
         found = msgspec.json.decode(results or "[]", type=list[CommandResult])
     except msgspec.MsgspecError:  # pruned
         return _lines(told)
-    wrong = [r for r in found if r.verdict != "passed"]
-    return "; ".join(_check(r) for r in wrong) or _lines(told)
+    wrong = [_check(r) for r in found if r.verdict != "passed" and not r.variant]
+    wrong += [f"{r.name}: {f.sentence}" for r in found for f in r.findings if f.weight == "failure"]
+    return "; ".join(wrong) or _lines(told)
 
 
 def _check(r: CommandResult) -> str:

@@ -17,16 +17,17 @@ LONGEST = 50_000
 
 def body(s: Status, report: str, anchor: Anchor | None) -> str:
     """The whole body; ends with a newline."""
-    passed = sum(1 for c in s.checks if c.verdict == "passed")
-    tests = sum(c.tests or 0 for c in s.checks)
-    only = [c.name for c in s.checks if c.verdict == "passed" and c.reason == EXIT_CODE_ONLY]
+    checks = [c for c in s.checks if not c.variant]
+    passed = sum(1 for c in checks if c.verdict == "passed")
+    tests = sum(c.tests or 0 for c in checks)
+    only = [c.name for c in checks if c.verdict == "passed" and c.reason == EXIT_CODE_ONLY]
     chosen = f" ({', '.join(map(cell, only))}: {EXIT_CODE_ONLY})" if only else ""
     rows = [
         ("run", f"`{s.run}`"),
         ("outcome", f"`{s.outcome}`"),
         (
             "evidence",
-            f"{passed} of {len(s.checks)} checks passed, {tests} tests, run by steersman itself{chosen}",
+            f"{passed} of {len(checks)} checks passed, {tests} tests, run by steersman itself{chosen}",
         ),
         ("tree", f"`{s.tree}`"),
         ("base", f"`{s.base}`"),

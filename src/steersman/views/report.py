@@ -147,6 +147,7 @@ def _evidence(s: Status) -> list[str]:
     rows = [
         f"| {cell(c.name)} | {c.verdict} | {c.exit_code if c.exit_code is not None else '–'} | {c.tests if c.tests is not None else '–'} | {cell(' '.join(c.argv))} |"
         for c in s.checks
+        if not c.variant
     ]
     failures = [line for c in s.checks if c.failure for line in (*block("\n".join(c.failure)), "")]
     reasons = [

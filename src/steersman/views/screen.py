@@ -145,7 +145,7 @@ def _checked(e: Entry, part: dict[str, Any]) -> str | None:
     counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
     name = next((key.partition(":")[2] for item in e.held for key in reversed(item.parts)), "")
     where = " on the base tree" if any(item.job.startswith("measure") for item in e.held) else ""
-    return f"{f'check {name}'.rstrip()}{where}: {verdict}{counted}" if verdict else None
+    return f"{f'check {name}'.rstrip()}{where}{_of_variant(part)}: {verdict}{counted}" if verdict else None
 
 
 def _measured(told: Any) -> str:
@@ -154,6 +154,10 @@ def _measured(told: Any) -> str:
     tests = f"{data['tests']} tests" if data.get("tests") else NO_TESTS
     stale = f"; {data['stale']} names in known_failures did not fail" if data.get("stale") else ""
     return f": {tests}{stale}"
+
+
+def _of_variant(part: dict[str, Any]) -> str:
+    return f" ({part['variant']})" if part.get("variant") else ""
 
 
 def _step(e: Entry) -> str | None:

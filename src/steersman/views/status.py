@@ -58,6 +58,7 @@ class Check(msgspec.Struct, frozen=True):
     tests: int | None = None
     reason: str = ""
     failure: tuple[str, ...] = ()  # of one that did not pass: everything that says why, as lines
+    variant: str = ""  # it ran on a variant of the tree, and is no evidence for the tree itself
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -274,12 +275,15 @@ def read_checks(results: str) -> tuple[Check, ...]:
         found = msgspec.json.decode(results, type=list[CommandResult])
     except msgspec.MsgspecError:  # pruned: that there were results is still known
         return (Check("results", "pruned"),)
-    return tuple(_check(r) for r in found)
+    return tuple(_check(r) for r in found if r.variant != "new tests" or r.findings)
 
 
 def _check(r: CommandResult) -> Check:
-    failure = () if r.verdict == "passed" else tuple(failed_check_lines(r))
-    return Check(r.name, r.verdict, r.argv, r.exit_code, r.tests, r.reason, failure)
+    """One result; of a variant what it says about the change. That new tests fail on old code is what they are for."""
+    verdict = "noted" if r.variant == "new tests" else r.verdict
+    reason = "; ".join(f.sentence for f in r.findings) or r.reason
+    failure = () if verdict in ("passed", "noted") else tuple(failed_check_lines(r))
+    return Check(r.name, verdict, r.argv, r.exit_code, r.tests, reason, failure, r.variant)
 
 
 def base_problem(m: Machine, s: Snapshot, entries: Sequence[Entry]) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from steersman.contracts.commands import CommandResult, Report
+from steersman.contracts.commands import CommandResult, Finding, Report
 from steersman.contracts.facts import CheckFacts
 from steersman.contracts.task import documents as d
 from steersman.judges.evidence import weigh
@@ -184,3 +184,16 @@ def test_bounds():
     made = report([long, *(ran(f"c{n}") for n in range(250))])
     assert len(made.suites) == 200
     assert len(made.suites[0].argv) == 64
+
+
+def test_a_variant_speaks_where_it_fails_alone():
+    """What passes only because of other test files is a failed suite with its reason; else a variant is none."""
+    fine = msgspec.structs.replace(ran("unit (old tests)"), variant="old tests", tree=TREE)
+    assert [s.name for s in report([ran(), fine]).suites] == ["unit"]
+    assert report([ran(), fine]).overall_pass
+    found = (Finding("failure", "1 test passes only so", ("a",)),)
+    made = report([ran(), msgspec.structs.replace(fine, findings=found)])
+    assert not made.overall_pass
+    assert [(s.name, s.verdict, s.reason) for s in made.suites[1:]] == [
+        ("unit (old tests)", "failed", "1 test passes only so\na")
+    ]

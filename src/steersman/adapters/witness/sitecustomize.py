@@ -42,6 +42,21 @@ def _runs_unittest(words: list[str]) -> bool:
     return words[1:3] == ["-m", "unittest"]
 
 
+def _starts_pytest(words: list[str]) -> bool:
+    return words[1:3] == ["-m", "pytest"] or os.path.basename("".join(words[1:2])) in ("pytest", "py.test")
+
+
+def _calls_unittest(words: list[str]) -> bool:
+    """Whether this is a script that runs its own tests."""
+    if len(words) < 2 or not words[1].endswith(".py"):
+        return False
+    try:
+        with open(words[1], encoding="utf-8", errors="replace") as file:
+            return "unittest.main" in file.read(1 << 20)
+    except OSError:
+        return False
+
+
 # What unittest calls its result with, as an outcome in a phase; of a part of a test only its failure counts.
 _OUTCOMES = {
     "addSuccess": ("call", "passed", False),
@@ -56,6 +71,7 @@ _OUTCOMES = {
 
 
 def _witness() -> None:
+    from steersman_integrity import RunnerWatch, loaded_modules
     from steersman_wire import ENDED, taken
 
     tell = taken()
@@ -64,6 +80,8 @@ def _witness() -> None:
     import unittest
 
     outermost: list[Any] = []  # a result that a test makes for itself has nothing to tell
+    held: list[str] = []  # the file of the test that was told last
+    watch: list[RunnerWatch] = []
 
     class Witnessed(unittest.TextTestResult):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -78,8 +96,22 @@ def _witness() -> None:
             if self is not outermost[0]:
                 return
             if name == "stopTestRun":
+                tell("loaded", loaded_modules())
+                tell("replaced", watch[0].replaced())
                 tell(ENDED, 0, 0)
-            elif name != "addSubTest" or given[2] is not None:
+                return
+            if name == "stopTest":
+                watch[0].look()
+            example = getattr(getattr(given[0], "_dt_test", None), "filename", None)
+            module = sys.modules.get(type(given[0]).__module__)
+            file = example or getattr(module, "__file__", None)
+            if file and held != [file]:
+                held[:] = [file]
+                told = os.path.realpath(file)
+                tell("from", "", [] if example else [told])
+                if example:
+                    tell("example", told)
+            if name != "addSubTest" or given[2] is not None:
                 tell("test", "", given[0].id(), *_OUTCOMES[name])
 
         return method
@@ -87,8 +119,13 @@ def _witness() -> None:
     for name in (*_OUTCOMES, "stopTestRun"):
         setattr(Witnessed, name, telling(name))
     unittest.TextTestRunner.resultclass = Witnessed
+    watch.append(RunnerWatch())
 
 
 _load_the_other()
-if _runs_unittest(_words()):
+if _runs_unittest(_words()) or _calls_unittest(_words()):
     _witness()
+elif os.path.exists(os.path.join(os.path.dirname(__file__), "steersman_witness.py")) and _starts_pytest(
+    _words()
+):
+    os.environ["PYTEST_ADDOPTS"] = f"-p steersman_witness {os.environ.get('PYTEST_ADDOPTS', '')}".strip()

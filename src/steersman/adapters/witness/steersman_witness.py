@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from steersman_integrity import RunnerWatch, loaded_modules
 from steersman_wire import ENDED, taken
 
 TYPE_CHECKING = False
@@ -9,33 +12,84 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+_FOUND = "steersman_found"
+
 
 def pytest_addoption(pluginmanager: Any) -> None:
     """Called when the plugin is loaded, before any file of the project: the wire is taken here."""
     tell = taken()
     if tell is not None:
         pluginmanager.register(Witness(tell))
+    elif "PYTEST_XDIST_WORKER" in os.environ:
+        pluginmanager.register(Worker())
+
+
+class Worker:
+    """In a process of pytest-xdist: what it has loaded and replaced goes to the controller."""
+
+    def __init__(self) -> None:
+        self._watch = RunnerWatch()
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Between two tests."""
+        self._watch.look()
+
+    def pytest_sessionfinish(self, session: Any) -> None:
+        """At the end of the worker."""
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_FOUND] = [self._watch.replaced(), loaded_modules()]
 
 
 class Witness:
     """The hooks of the outermost session. Where tests run in workers it is the controller that hears of them."""
 
     def __init__(self, tell: Callable[..., None]) -> None:
-        self._tell = tell
+        self._tell, self._watch = tell, RunnerWatch()
+        self._from: dict[str, list[str]] = {}
+        self._root = os.getcwd()
+        self._replaced: dict[str, None] = {}
+        self._loaded: dict[str, str] = {}
+
+    def pytest_sessionstart(self, session: Any) -> None:
+        """Names of tests are told from this folder."""
+        self._root = str(getattr(session.config, "rootpath", self._root))
 
     def pytest_collectreport(self, report: Any) -> None:
         """What was not collected: a module that broke or was skipped."""
         if report.outcome != "passed":
+            self._tell_files("", report.nodeid, "")
             self._tell("test", "", report.nodeid, "collect", report.outcome, False)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """One phase of one test; a part of a test counts where it has failed."""
+        if report.when == "teardown":
+            self._watch.look()
         if hasattr(report, "context") and report.outcome != "failed":
             return
         worker = getattr(report, "worker_id", "")
         expected = hasattr(report, "wasxfail")
+        self._tell_files(worker, report.nodeid, report.location[0])
         self._tell("test", worker, report.nodeid, report.when, report.outcome, expected)
+
+    def _tell_files(self, worker: str, nodeid: str, location: str) -> None:
+        """The file that names the test and the one that holds its code, where they are not as told before."""
+        names = dict.fromkeys((nodeid.partition("::")[0], location))
+        files = [os.path.normpath(os.path.join(self._root, name)) for name in names if name]
+        if self._from.get(worker) != files:
+            self._from[worker] = files
+            self._tell("from", worker, files)
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker of pytest-xdist is done."""
+        replaced, loaded = getattr(node, "workeroutput", {}).get(_FOUND, ([], {}))
+        self._replaced.update(dict.fromkeys(replaced))
+        self._loaded.update(loaded)
 
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
         """The end, and how many tests it was to come to."""
+        self._replaced.update(dict.fromkeys(self._watch.replaced()))
+        self._loaded.update(loaded_modules())
+        self._tell("loaded", self._loaded)
+        self._tell("replaced", list(self._replaced))
         self._tell(ENDED, int(exitstatus), session.testscollected)

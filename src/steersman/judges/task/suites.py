@@ -6,7 +6,7 @@
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from steersman.contracts.commands import CommandResult
+from steersman.contracts.commands import CommandResult, Finding
 from steersman.contracts.facts import CheckFacts
 from steersman.contracts.task.documents import Suite, TestReport
 from steersman.contracts.task.words import Kind
@@ -69,9 +69,10 @@ def test_report(
 ) -> TestReport:
     """Every suite and whether all of them speak for exactly this tree; runs of one command are one suite."""
     groups: dict[tuple[str, ...], list[CommandResult]] = {}
-    for result in results:
+    for result in (r for r in results if not r.variant):
         groups.setdefault((result.name, *result.argv), []).append(result)
     suites = tuple(_suite(runs, facts, no_tests, known) for runs in groups.values())
+    suites += tuple(_variant(r, f) for r in results for f in r.findings if f.weight == "failure")
     spoken = bool(suites) and all(one.verdict == "passed" or one.known for one in suites)
     return TestReport(
         task_id=task_id,
@@ -112,6 +113,19 @@ def _suite(
         tests=shown.tests,
         known=verdict == "failed" and _is_known(runs, facts, known),
         reason=clip(shown.reason, 4000),
+    )
+
+
+def _variant(result: CommandResult, finding: Finding) -> Suite:
+    """A suite that fails on a variant of the tree, as its reason says."""
+    return Suite(
+        name=clip(result.name, 400),
+        kind="test",
+        argv=tuple(clip(word, 4000) for word in result.argv[:64]),
+        verdict="failed",
+        exit_code=result.exit_code,
+        tests=result.tests,
+        reason=clip("\n".join((finding.sentence, *finding.tests)), 4000),
     )
 
 

@@ -338,6 +338,7 @@ def checks_passed(c: Context, e: CheckFacts) -> tuple[Op, ...]:
         ("set", "failed_commands", []),
         ("set", "failure_keys", []),
         *_results(e),
+        *((("set", "questions_ref", e.questions_ref),) if e.questions_ref != c.questions_ref else ()),
         _summary(c, "approved"),
     )
 

@@ -116,7 +116,7 @@ class S(State):
         do(MOVING, work.ask_about_base, when=KEEPS_MOVING),
         do(REWRITE, work.ask_about_base, when=REWRITTEN),
         do(MEASURE_AGAIN, work.measure, when=TO_MEASURE_AGAIN),
-        do(RUN_CHECKS, work.run_checks, when=ANSWERED),
+        do(RUN_CHECKS, work.run_checks, when=ANSWERED, version=2),
         do(EVIDENCE, work.ask_evidence, when=QUESTIONED),
         do(RECALL, work.recall, when=SEEN),
     )
@@ -400,7 +400,7 @@ FOLDS = (
     fold(E.evidence_questioned, ctx.questioned),
     fold(E.evidence_accepted, ctx.accepted),
     fold(E.evidence_declined, ctx.declined),
-    fold(E.tests_passed, ctx.checks_passed),
+    fold(E.tests_passed, ctx.checks_passed, version=2),
     fold(E.finding_unresolved, ctx.escalated),
     fold(E.max_iterations_reached, ctx.escalated),
     *(fold(e, ctx.provider_failed) for e in PROVIDER),

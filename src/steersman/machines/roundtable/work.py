@@ -74,7 +74,13 @@ def ask_tester(c: Context) -> dict[str, Any]:
 
 
 def run_checks(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit, "tree": c.tree, "commands": c.commands_ref, "baseline": c.baseline_ref}
+    return {
+        "commit": c.commit,
+        "tree": c.tree,
+        "base": c.base_commit,
+        "commands": c.commands_ref,
+        "baseline": c.baseline_ref,
+    }
 
 
 def ask_evidence(c: Context) -> dict[str, Any]:

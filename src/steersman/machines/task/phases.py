@@ -136,7 +136,7 @@ class S(State):
     test = state(
         "Suites, linters and static analysis run on the recorded tree.",
         do(MEASURE_AGAIN, work.measure, when=MEASURES_AGAIN),
-        do(RUN_SUITES, work.run_suites, when=RUNS),
+        do(RUN_SUITES, work.run_suites, when=RUNS, version=2),
         do(EVIDENCE, work.ask_evidence, when=EVIDENCE_ASKED),
         do(INSPECT_TESTS, work.inspect_tests, when=INSPECTS),
         do(DAMAGE, work.ask_damage, when=DAMAGED),

@@ -116,7 +116,13 @@ def crew(c: Context) -> dict[str, Any]:
 
 
 def run_suites(c: Context) -> dict[str, Any]:
-    return {"commit": c.commit, "tree": c.tree, "commands": "", "baseline": c.baseline_ref}
+    return {
+        "commit": c.commit,
+        "tree": c.tree,
+        "base": c.base_commit,
+        "commands": "",
+        "baseline": c.baseline_ref,
+    }
 
 
 def ask_evidence(c: Context) -> dict[str, Any]:

@@ -20,7 +20,9 @@ from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import argv_beyond, bounds_of
+from steersman.runtime.performers.scene import code_outside
 from steersman.runtime.performers.tree import SHOWN, failure_text, ready_tree, tree_at
+from steersman.runtime.performers.variants import run_variants
 
 if TYPE_CHECKING:
     from steersman.machines.coordinator.bounds import Bounds
@@ -30,7 +32,9 @@ async def check(call: Call) -> CheckFacts:
     """Every project check and every allowed tester command on the recorded tree; finished ones are kept."""
     base, round_ = _recorded(call, "baseline"), _Round(call)
     try:
-        results = told(await round_.all(wanted(call), base), call.config.no_tests)
+        commands = wanted(call)
+        results = told(await round_.all(commands, base), call.config.no_tests)
+        results += await run_variants(call, _Round, commands, results, base)
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     return _facts(call, results, base, round_.tree)
@@ -91,10 +95,13 @@ def _recorded(call: Call, name: str) -> list[CommandResult] | None:
 
 
 class _Round:
-    """The commands of one effect, each on exactly the recorded tree, whatever the one before has left in its own."""
+    """The commands of one effect, each on exactly the recorded tree, whatever the one before has left in its own.
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    With a `commit` they run on that instead; `label` keeps the parts of a variant apart.
+    """
+
+    def __init__(self, call: Call, commit: str = "", label: str = "") -> None:
+        self._call, self._commit, self._label = call, commit, label
         self._ready: frozenset[str] = frozenset()
         self._trees: set[str] = set()
         self._of: list[Bounds | None] = []  # looked for once
@@ -109,15 +116,18 @@ class _Round:
         """The tree that every command ran on; nothing where there is no such tree."""
         return next(iter(self._trees)) if len(self._trees) == 1 else ""
 
-    async def all(self, commands: list[Command], base: list[CommandResult] | None) -> list[CommandResult]:
-        """Runs each, and again where it failed and did not before: a second answer that differs is kept too."""
+    async def all(
+        self, commands: list[Command], base: list[CommandResult] | None, *, again: bool = True
+    ) -> list[CommandResult]:
+        """Runs each, and `again` where it failed and did not before: a second answer that differs is kept too."""
         results: list[CommandResult] = []
         failed_before = {(r.cwd, r.argv) for r in base or () if r.verdict == "failed"}
         for n, command in enumerate(commands):
             first = await self._part(f"{n}:{command.name}", command)
             results.append(first)
             if (
-                first.verdict == "failed"
+                again
+                and first.verdict == "failed"
                 and first.exit_code is not None
                 and (command.cwd, command.argv) not in failed_before
             ):
@@ -127,17 +137,29 @@ class _Round:
 
     async def _part(self, key: str, command: Command) -> CommandResult:
         """One execution, journaled when it is over and never redone."""
-        call = self._call
+        call, key = self._call, f"{key} ({self._label})" if self._label else key
         done = call.item.parts.get(key)
         if done is None:
             # What a repository ignores is in no record: no agent may have left something there for the checks.
-            tree = await ready_tree(call, self._ready, untouched=True)
+            tree = await ready_tree(call, self._ready, untouched=True, commit=self._commit)
             self._ready |= {tree.path}
             result = await _run(call, command, tree.path, await self._bounds())
+            result = await self._inside(result, tree.commit)
             done = _plain(call, result, tree.tree)
+            done |= {"variant": self._label} if self._label else {}
             await call.part(key, done)
         self._trees.add(done["tree"])
         return msgspec.json.decode(call.payloads.get(done["ref"]), type=CommandResult)
+
+    async def _inside(self, result: CommandResult, commit: str) -> CommandResult:
+        """Code from outside the tree is no evidence: go and cargo take it where a manifest says so."""
+        program = result.argv[0].rpartition("/")[2]
+        if program not in ("go", "cargo") or result.verdict != "passed":
+            return result
+        workspace = self._call.world.workspace(self._call.config)
+        found = await asyncio.to_thread(code_outside, workspace, commit)
+        reason = f"its tests did not test this tree: {found} is outside it"
+        return msgspec.structs.replace(result, verdict="failed", reason=reason) if found else result
 
 
 def _differ(one: CommandResult, other: CommandResult) -> bool:

@@ -21,7 +21,7 @@ def suspected(call: Call, workspace: Workspace, change: Change) -> tuple[Suspect
     checks = tuple(check.run for check in call.config.checks.values())
     commands = (*checks, *(step.run for step in call.config.worktree.setup))
     scene = scene_of(workspace, call.given("base"), change, commands, _before(call))
-    return suspects(change.touched, commands, scene, checks)
+    return suspects(change.touched, commands, scene)
 
 
 def _before(call: Call) -> list[CommandResult]:

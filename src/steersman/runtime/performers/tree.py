@@ -27,19 +27,22 @@ async def setup(call: Call) -> SetupFacts:
     return SetupFacts(ready=True, tree=tree.tree, commit=tree.commit, steps=steps)
 
 
-async def tree_at(call: Call, *, untouched: bool = False) -> Checkout:
-    """A working tree at the recorded commit; an `untouched` one no other effect has had."""
-    workspace, given = call.world.workspace(call.config), (call.run, call.given("commit"), call.effect)
+async def tree_at(call: Call, *, untouched: bool = False, commit: str = "") -> Checkout:
+    """A working tree at the recorded commit, or at `commit`; an `untouched` one no other effect has had."""
+    at = commit or call.given("commit")
+    workspace, given = call.world.workspace(call.config), (call.run, at, call.effect)
     tree: Checkout = await asyncio.to_thread(workspace.checkout, *given, untouched=untouched)
     return tree
 
 
-async def ready_tree(call: Call, ready: frozenset[str] = frozenset(), *, untouched: bool = False) -> Checkout:
+async def ready_tree(
+    call: Call, ready: frozenset[str] = frozenset(), *, untouched: bool = False, commit: str = ""
+) -> Checkout:
     """The same, set up: one that had to be made anew, after something edited the last one, gets its setup too.
 
     `ready` are the places that this very effect has set up already.
     """
-    tree = await tree_at(call, untouched=untouched)
+    tree = await tree_at(call, untouched=untouched, commit=commit)
     if tree.fresh and tree.path not in ready:
         _, failed = await _set_up(call, tree)
         if failed is not None:

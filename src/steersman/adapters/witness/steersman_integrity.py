@@ -1,0 +1,91 @@
+"""Watches a Python test runner from inside: which of its functions are replaced, and where modules came from.
+
+**Invariant:** nothing here changes the runner; what it finds is told when a test or the run is over.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from types import FunctionType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+_RUNNERS = ("unittest", "pytest", "_pytest")
+# Between two tests these alone are compared; the rest is compared once, at the end.
+_CORE = ("unittest", "pytest", "_pytest.runner", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.outcomes", "_pytest.assertion")  # fmt: skip
+_BUILTINS = (
+    "AssertionError BaseException Exception abs all any bool dict float int isinstance issubclass len list max min repr "
+    "round set sorted str sum tuple type"
+)
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_KINDS = (FunctionType, type, staticmethod, classmethod, property)
+
+
+class RunnerWatch:
+    """Remembers the functions of the runner as they are now."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, None] = {}
+        self._entries = list(_entries())
+        self._core = [e for e in self._entries if e[0].startswith((*_CORE, "builtins"))]
+        self._classes = [(label, vars(value), set(vars(value))) for label, _, _, value, _ in self._entries if isinstance(value, type) and label.startswith("unittest.case")]  # fmt: skip
+
+    def look(self, *, whole: bool = False) -> None:
+        """Notes what is not as it was; `whole` compares everything."""
+        for label, space, key, value, code in self._entries if whole else self._core:
+            now = space.get(key)
+            if now is not value or (code is not None and getattr(now, "__code__", None) is not code):
+                self._found[label] = None
+        for label, space, keys in self._classes:
+            new = [key for key in space if key not in keys and isinstance(space[key], FunctionType)]
+            self._found.update(dict.fromkeys(f"{label}.{key}" for key in new))
+
+    def replaced(self) -> list[str]:
+        """Everything that was replaced at any time somebody looked."""
+        self.look(whole=True)
+        return list(self._found)
+
+
+def _entries() -> Iterator[tuple[str, Mapping[str, Any], str, Any, Any]]:
+    """Each function and class with its name, where it is kept, under which key, and its code."""
+    for key in _BUILTINS.split():
+        yield f"builtins.{key}", vars(builtins), key, vars(builtins)[key], None
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in _RUNNERS:
+            continue
+        for key, value in list(vars(module).items()):
+            if isinstance(value, _KINDS):
+                yield f"{name}.{key}", vars(module), key, value, getattr(value, "__code__", None)
+            if isinstance(value, type) and value.__module__ == name:
+                for inner, what in list(vars(value).items()):
+                    if isinstance(what, _KINDS):
+                        yield (
+                            f"{name}.{key}.{inner}",
+                            vars(value),
+                            inner,
+                            what,
+                            getattr(what, "__code__", None),
+                        )
+
+
+def loaded_modules() -> dict[str, str]:
+    """Modules by name with their files; nothing for a file of the standard library. Only the first of a package."""
+    library = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if "." in name and getattr(parent, "__file__", None):
+            continue
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and name != "__main__":
+            real = os.path.realpath(path)
+            if os.path.dirname(real) == _HERE:
+                continue
+            own = real.startswith(library) and "-packages" not in real
+            found[name] = "" if own else real
+    return found
