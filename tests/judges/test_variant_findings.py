@@ -55,6 +55,8 @@ OLD = {
     "skipped by the product": ([ran([B], (), [A])], [ran([B], [A])], [ran([B], (), [A])], files(added=["test_0.py"]), []),
     "passes on the second try": ([ran([A])], [ran([A])], [ran([], [A]), ran([A])], files("test_a.py"), []),
     "broke before, still broken": ([ran([A])], [ran(broken=["test_a.py"])], [ran(broken=["test_a.py"])], files("test_a.py"), [("question", FAILED_BEFORE, ("test_a.py",))]),
+    "cannot be loaded, others do not run": ([ran([A, B])], [ran([A, B])], [ran(broken=["test_a.py"])], files("test_a.py"), [("question", PASSED_BEFORE, (A,))]),
+    "cannot be loaded, another fails": ([ran([A, B])], [ran([A, B])], [ran([], [B], broken=["test_a.py"])], files("test_a.py"), [("question", PASSED_BEFORE, (A,)), ("failure", ONLY_TOGETHER, (B,))]),
     "broke before, fine now": ([ran([A])], [ran(broken=["test_a.py"])], [ran([A])], files("test_a.py"), []),
     "a module of unittest": (
         [ran(["x.A.a"], form="unittest")], [ran(broken=["unittest.loader._FailedTest.tests.test_a"], form="unittest")],

@@ -180,7 +180,12 @@ def most_tests(results: Sequence[CommandResult]) -> int:
 
 
 def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
-    """Functions of the runner that are replaced now, and modules that a file of the tree stands in for now."""
+    """Functions of the runner that are replaced now, and modules that a file of the tree stands in for now.
+
+    Without a report on the base there is nothing to compare with: honest plugins replace functions too.
+    """
+    if not base:
+        return ()
     before = {name for report in base for name in report.replaced}
     replaced = {name for report in now for name in report.replaced} - before
     elsewhere = {name for report in base for name, path in report.modules.items() if not path}

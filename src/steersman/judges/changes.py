@@ -15,13 +15,14 @@ import msgspec
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Text, Touched
 from steersman.judges import infrastructure, manifests
+from steersman.judges.detects_tests import find_test_detection
 from steersman.judges.infrastructure import instructs_agents, is_named_as_test, is_test_file, is_test_support
 from steersman.judges.inside import changed_inside
 from steersman.judges.text import printable
 from steersman.judges.trails import Trail
 
 Rule = Literal["gate", "show"]
-Kind = Literal["tests", "dependencies", "ci", "agents", "inside", "link"]
+Kind = Literal["tests", "dependencies", "ci", "agents", "inside", "link", "detects"]
 
 _INSIDE = "tests in it that were there before were changed"
 _SETTINGS = "it decides which tests run and how"
@@ -86,7 +87,14 @@ def _reasons(t: Touched, seen: Scene, words: frozenset[str], named: set[str]) ->
         return _of_manifest(t, seen, words)
     if seen.old.get(t.path) and seen.new.get(t.path) and _is_version_bump(t.path, seen):
         return []
-    return [r for r in (_by_name(t.path, words), _led_to(t, seen, named), _link(t), _inside(t, seen)) if r]
+    reasons = (
+        _by_name(t.path, words),
+        _led_to(t, seen, named),
+        _link(t),
+        _inside(t, seen),
+        _detects(t, seen),
+    )
+    return [r for r in reasons if r]
 
 
 def _is_test(path: str, seen: Scene) -> bool:
@@ -180,6 +188,15 @@ def _inside(t: Touched, seen: Scene) -> tuple[Kind, str] | None:
         return None
     tried = seen.trail.examples or t.path in seen.examples
     return ("inside", _INSIDE) if changed_inside(t.path, old, new, examples=tried) else None
+
+
+def _detects(t: Touched, seen: Scene) -> tuple[Kind, str] | None:
+    """Product code that behaves differently under test: the base's tests cannot judge it."""
+    if not t.path.casefold().endswith(_PROGRAMS) or t.path not in seen.new:
+        return None
+    old = seen.old.get(t.path, Text(t.path, ""))
+    why = find_test_detection(old.content, seen.new[t.path].content)
+    return ("detects", why) if why else None
 
 
 def instructions(touched: Sequence[Touched]) -> tuple[str, ...]:

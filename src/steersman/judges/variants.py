@@ -67,6 +67,10 @@ def judge_old_tests(now: Runs, base: Runs, variant: Runs, tests: TestFiles) -> t
     after = [name for name in rewritten if name not in passed]
     passes = {name for report in reports_of(now) for name in report.passed}
     others = [name for name in lost if name not in rewritten and name in passes]
+    if rewritten and any(report.broken for report in reports_of(variant)):
+        # A rewritten file that cannot be loaded keeps others from running: only what ran there has failed.
+        failed = {name for report in reports_of(variant) for name in report.failed}
+        others = [name for name in others if name in failed]
     found = [
         _finding("question", before, "passed before and fail{s} with the new code; the change rewrites {them}"),
         _finding("question", after, "failed before and still fail{s} with the new code; the change rewrites {them}"),

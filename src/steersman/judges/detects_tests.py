@@ -1,0 +1,33 @@
+"""Product code that asks whether it is being tested, or that is equal to everything.
+
+The base's own tests cannot judge code that behaves differently under test: it passes them and is wrong outside. This
+is a list of the plain ways to ask, by the names that runners give away. It protects a person whose reviewer overlooks
+one line, and only against plain ones: SECURITY.md says what it cannot see. A match that the base has too is none.
+**Invariant:** pure; a match only asks a person, and its absence proves nothing.
+"""
+
+import re
+
+UNDER_TEST = "the new code asks whether it is being tested"
+ALWAYS_EQUAL = "the new code has a value that is equal to everything"
+
+_ASKS = re.compile(
+    r"""
+      \bPYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)\b
+    | ['"](?:_?pytest|unittest)['"]\s+(?:not\s+)?in\s+sys\.modules | sys\.modules\.get\(\s*['"](?:_?pytest|unittest)['"]
+    | sys\.argv\[0\][^\n]*(?:pytest|unittest)
+    | \bNODE_TEST_CONTEXT\b | \bJEST_WORKER_ID\b | \bVITEST(?:_WORKER_ID|_POOL_ID)?\b
+    | process\.(?:exec)?[aA]rgv[^\n]*['"`]--test
+    | \btesting\.Testing\(\) | \bflag\.Lookup\(\s*"test\. | os\.Args\[0\][^\n]*\.test\b
+    | \bMAKE(?:LEVEL|FLAGS)\b | \bRUST_TEST_THREADS\b | \bSTEERSMAN_(?:EFFECT|CALL|WITNESS)\b
+    """,
+    re.VERBOSE,
+)
+_EQUAL = re.compile(r"def\s+__eq__\s*\([^)]*\)[^:\n]*:\s*(?:[\"']{1,3}[^\n]*\n\s*)?return\s+True\b")
+
+
+def find_test_detection(old: str, new: str) -> str | None:
+    """Why a person should look at new product code, in one sentence; None where nothing of the kind was added."""
+    if len(_ASKS.findall(new)) > len(_ASKS.findall(old)):
+        return UNDER_TEST
+    return ALWAYS_EQUAL if len(_EQUAL.findall(new)) > len(_EQUAL.findall(old)) else None

@@ -1,0 +1,70 @@
+"""Product code that asks whether it is being tested."""
+
+import pytest
+
+from steersman.contracts.workspace import Text, Touched
+from steersman.judges.changes import Scene, suspects
+from steersman.judges.detects_tests import ALWAYS_EQUAL, UNDER_TEST, find_test_detection
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if "pytest" in sys.modules:',
+        "if os.environ.get('PYTEST_CURRENT_TEST'):",
+        "if 'unittest' not in sys.modules:",
+        "fast = sys.modules.get('pytest')",
+        "if sys.argv[0].endswith('pytest'):",
+        "const fixed = process.env.NODE_TEST_CONTEXT ? a : b;",
+        "if (process.env.JEST_WORKER_ID !== undefined)",
+        "if (process.execArgv.includes('--test'))",
+        "if testing.Testing() {",
+        'if flag.Lookup("test.v") != nil {',
+        'if strings.HasSuffix(os.Args[0], ".test") {',
+        'text.lower() if os.environ.get("MAKELEVEL") else text',
+        'if os.environ.get("STEERSMAN_EFFECT"):',
+    ],
+)
+def test_a_question_about_tests_is_found(line):
+    """Each plain way to ask is found where it is new, and is none where the base has it."""
+    assert find_test_detection("", f"{line}\n") == UNDER_TEST
+    assert find_test_detection(f"{line}\n", f"# moved\n{line}\n") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def __eq__(self, other: object) -> bool:\n        return True\n",
+        'def __eq__(self, other):\n        """Any."""\n        return True\n',
+    ],
+)
+def test_a_value_that_is_equal_to_everything_is_found(text):
+    """A comparison that never looks is found."""
+    assert find_test_detection("", text) == ALWAYS_EQUAL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pytest\n",
+        "def __eq__(self, other):\n    return self.x == other.x\n",
+        "process.argv.slice(2)",
+        "latest = fetch('latest')",
+        "os.Args[1:]",
+    ],
+)
+def test_ordinary_code_asks_nothing(text):
+    """Code that merely mentions tests, arguments or equality is fine."""
+    assert find_test_detection("", text) is None
+
+
+def test_it_opens_the_gate_for_product_code_alone():
+    """A test may ask whatever it likes; a file without a text is not looked at."""
+    asks = 'if "pytest" in sys.modules:\n    pass\n'
+    touched = [
+        Touched(path, "", "b") for path in ("src/calc.py", "tests/test_calc.py", "notes.md", "src/other.py")
+    ]
+    scene = Scene(new={t.path: Text(t.path, asks) for t in touched[:3]})
+    assert [(s.path, s.why, s.kind) for s in suspects(touched, (), scene)] == [
+        ("src/calc.py", UNDER_TEST, "detects")
+    ]
