@@ -1,11 +1,14 @@
 """Several tasks in one repository: each has a folder with a crew of its own, and all of them one store and one branch."""
 
+import fcntl
 import json
 import subprocess
 from typing import Any, NamedTuple
 
 from errand import PLAN, crew, paper, writes
 from voyage import RIGHT, UNIT, Project
+
+from steersman.adapters import git_delivery_lock as delivery_lock
 
 MIDDLE = "".join(f"# {n}\n" for n in range(12))
 HERE = RIGHT + MIDDLE + "# the end\n"  # what is there before anybody begins
@@ -108,7 +111,14 @@ def verified_again(project: Project, run: str) -> int:
 
 def litter(project: Project) -> list[str]:
     """What nobody should have left behind in the person's repository."""
-    left = [str(p) for p in (project.repo / ".git").rglob("*.lock")]
+    git = project.repo / ".git"
+    left = [str(p) for p in git.rglob("*.lock") if p.name != delivery_lock.NAME]
+    left += [str(p) for p in git.rglob("marker.json")]  # a delivery that was cut short
+    with (git / delivery_lock.NAME).open() as stays:  # for good; what counts is that nobody holds it
+        try:
+            fcntl.flock(stays, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            left.append(f"{stays.name} is held")
     left += project.git("status", "--porcelain", "--untracked-files=no").splitlines()
     left += project.git("worktree", "list").splitlines()[1:]
     return left

@@ -223,6 +223,25 @@ def test_each_kind_of_law_can_be_broken():
     assert (possible.where, possible.path) == ("dock can be entered while the trip came to its end", ())
 
 
+def test_a_law_may_ask_about_a_cap():
+    """A law over a cap speaks of the moments when it has room: a ferry is given up when it may not be bailed any more."""
+    lost = Guard(
+        "lost",
+        "lost though one may bail once more",
+        lambda c, _: c.outcome == "lost",
+        reads=("outcome",),
+        cap=LEAKS,
+    )
+    by_water = (Never(S.sunk, when=lost),)
+    only_leaks = tuple(r for r in TABLE if r.on is not E.left)
+    assert "broken law" not in kinds(ferry(rows=only_leaks, laws=by_water))
+    found = one(ferry(laws=by_water), "broken law")
+    assert (found.where, found.path[-1]) == (
+        "never sunk while lost though one may bail once more",
+        "left → sunk",
+    )
+
+
 def test_a_law_about_the_beginning_holds_by_itself():
     """Nothing gets anywhere without having been where every run begins."""
     assert check(ferry(laws=(Before(S.dock, then=S.sunk),))).findings == ()

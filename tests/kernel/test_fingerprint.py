@@ -94,7 +94,7 @@ def test_every_part_of_roundtable_is_there():
     assert kinds["work"] == {f"work {s.name}/{d.job.name}" for s in MACHINE.states.values() for d in s.work}
     assert kinds["naming"] == {f"naming {j}" for j in MACHINE.namings}
     assert kinds["computed"] == {f"computed {s}" for s in MACHINE.computed}
-    assert kinds["cap"] == {"cap iterations"}
+    assert kinds["cap"] == {f"cap {c}" for c in MACHINE.caps} == {"cap iterations", "cap moves"}
     assert kinds["event"] == {f"event {e}" for e in MACHINE.events}
     assert kinds["job"] == {f"job {j}" for j in MACHINE.jobs}
     assert {"context", "begin"} <= entry["parts"].keys()

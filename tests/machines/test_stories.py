@@ -496,8 +496,11 @@ def test_a_change_is_checked_on_the_branch_as_it_is():
     """A branch that has moved is followed, measured and checked; one that moves after the approval voids it."""
     tape = checking(deliver="merge", target="main")
     tape.finish("look_at_base", moved(1))
-    assert (tape.open(), tape.item("measure").input) == (["measure"], {"commit": "b1", "tree": "bt1"})
-    tape.finish("measure", BaselineFacts(results_ref="p-b1"))
+    assert (tape.open(), tape.item("measure_again").input) == (
+        ["measure_again"],
+        {"commit": "b1", "tree": "bt1"},
+    )
+    tape.finish("measure_again", BaselineFacts(results_ref="p-b1"))
     assert tape.item("run_checks").input["tree"] == "m1"
     tape.finish("run_checks", checks("m1"))
     assert tape.item("merge").input["digest"] == "m1"
@@ -514,7 +517,7 @@ def test_a_branch_that_keeps_moving_waits_for_a_person():
     tape = checking(deliver="merge", target="main")
     for n in (1, 2, 3):
         tape.finish("look_at_base", moved(n))
-        tape.finish("measure", BaselineFacts(results_ref="p-b"))
+        tape.finish("measure_again", BaselineFacts(results_ref="p-b"))
         tape.finish("run_checks", checks(f"m{n}"))
         tape.finish("merge", answer("approve", f"m{n}"))
         tape.finish("deliver", DeliveryFacts(moved=True))
@@ -523,7 +526,19 @@ def test_a_branch_that_keeps_moving_waits_for_a_person():
     assert (tape.open(), tape.item("moving").input["shown"]["branch"]) == (["moving"], "p-moved4")
     tape.finish("moving", answer("approve", "m4"))
     tape.finish("look_at_base", BaseFacts())
-    assert tape.open() == ["measure"]
+    assert tape.open() == ["measure_again"]
+
+
+def test_a_red_base_that_is_measured_again_stops_nothing():
+    """The work is paid for: failures of the branch as it is now are what the checks are held against."""
+    tape = checking(deliver="merge", target="main")
+    tape.finish("look_at_base", moved(1))
+    tape.finish("measure_again", BaselineFacts(tree="bt1", red=1, unstarted=1, results_ref="p-red"))
+    assert (tape.context.outcome, tape.open(), tape.item("run_checks").input["baseline"]) == (
+        None,
+        ["run_checks"],
+        "p-red",
+    )
 
 
 def test_a_rewritten_branch_waits_for_a_person():

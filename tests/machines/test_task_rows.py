@@ -154,11 +154,13 @@ def test_what_sends_a_task_back_is_capped(state, event, to, waits, most):
     assert [p.job for p in told.planned] == ["again"]
 
 
-@pytest.mark.parametrize(("event", "to"), [("base_moved", "review"), ("base_conflicts", "codegen")])
-def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to):
+@pytest.mark.parametrize(
+    ("event", "to", "cap"), [("base_moved", "review", "moves"), ("base_conflicts", "codegen", "regressions")]
+)
+def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to, cap):
     """Another tree is never decided about: with the cap full the phase that has to look at it waits for a person."""
     for n, step_ in ((2, "work"), (3, "broken")):
-        here = at("accept", {"regressions": n}, evidence="accepted")
+        here = at("accept", {cap: n}, evidence="accepted")
         told = _sent(here, event, here.context)
         assert (told.to, told.context.step, told.context.workspace) == (to, step_, "moved")
 

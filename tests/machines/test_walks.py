@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from steersman.contracts.agent import PROVIDER_CLASSES
 from steersman.contracts.facts import AgentFacts, BaselineFacts, CheckFacts, DeliveryFacts, SetupFacts
+from steersman.contracts.task.facts import BaseFacts
 from steersman.kernel.build import definition
 from steersman.kernel.canonical import canonical, plain
 from steersman.kernel.definition import Origin
@@ -46,7 +47,11 @@ FACTS = {
     ),
     BaselineFacts: st.builds(BaselineFacts, tree=trees, checks=small, failed=small, results_ref=trees, error=st.sampled_from(("", "workspace"))),
     SetupFacts: st.builds(SetupFacts, ready=st.booleans(), tree=trees, commit=trees, steps=small, detail_ref=trees),
-    DeliveryFacts: st.builds(DeliveryFacts, done=st.booleans(), ref=trees, commit=trees, detail_ref=trees),
+    DeliveryFacts: st.builds(DeliveryFacts, done=st.booleans(), moved=st.booleans(), ref=trees, commit=trees, detail_ref=trees),
+    BaseFacts: st.builds(
+        BaseFacts, moved=st.booleans(), rewritten=rare, conflicts=rare, absorbed=st.booleans(), base=trees, base_tree=trees,
+        commit=trees, tree=trees, patch_ref=trees, told_ref=trees, error=st.sampled_from(("",) * 9 + ("workspace",)),
+    ),
 }  # fmt: skip
 
 

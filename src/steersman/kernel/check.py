@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from steersman.kernel.definition import STAY, EventDef, Guard, Origin, StateDef, otherwise
-from steersman.kernel.explore import Graph, Node, exactly, explore
+from steersman.kernel.explore import Graph, Node, exactly, explore, has_room
 from steersman.kernel.laws import Before, Never, Only
 from steersman.kernel.machine import Machine, sources
 
@@ -224,7 +224,9 @@ def _laws(m: Machine, graph: Graph) -> Iterator[Finding]:
 
 
 def _in(node: Node, state: StateDef, when: Guard | None) -> bool:
-    return node.state == state.name and (when is None or exactly(node, when))
+    if node.state != state.name or when is None:
+        return node.state == state.name
+    return exactly(node, when) and (when.cap is None or has_room(node, when.cap))
 
 
 def _never(law: Never, graph: Graph) -> Iterator[Finding]:

@@ -176,7 +176,7 @@ def _answer(node: Node, guard: Guard) -> bool | None:
     if guard is otherwise:
         return True
     if guard.cap is not None:
-        return dict(node.counts).get(guard.cap.name, 0) < trial(guard.cap)
+        return has_room(node, guard.cap)
     if guard.reads:
         return exactly(node, guard)
     return None
@@ -193,6 +193,11 @@ def exactly(node: Node, guard: Guard) -> bool:
         ) from error
 
 
+def has_room(node: Node, cap: Cap) -> bool:
+    """Whether a cap is not full yet."""
+    return dict(node.counts).get(cap.name, 0) < trial(cap)
+
+
 def trial(cap: Cap) -> int:
     """The limit a cap is explored with."""
     return cap.limit if isinstance(cap.limit, int) else cap.trial
@@ -203,7 +208,7 @@ def _fitting(graph: Graph, node: Node, rows: tuple[Row, ...]) -> tuple[list[Row]
     fitting: list[Row] = []
     for row in rows:
         graph.cases += 1
-        if row.cap is not None and dict(node.counts).get(row.cap.name, 0) >= trial(row.cap):
+        if row.cap is not None and not has_room(node, row.cap):
             continue
         answer = _answer(node, row.when)
         if answer is not False:

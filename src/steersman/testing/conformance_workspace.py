@@ -298,11 +298,11 @@ class WorkspaceConformance:
         assert workspace.base(None) == Base(first.commit, change.tree, base.branch)
 
     def test_a_delivery_carries_its_time(self, workspace: Workspace, base: Base) -> None:
-        """The same time gives the same commit, another one another, always with the recorded tree."""
+        """The same second gives the same commit, another one another, always with the recorded tree."""
         change = self.edit(workspace, base, "new\n")
         args = (RUN, change.commit, base.commit, "branch", None, "Say new")
         first = workspace.deliver(*args, at=1_700_000_000_000)
-        assert workspace.deliver(*args, at=1_700_000_000_000) == first
+        assert [workspace.deliver(*args, at=1_700_000_000_000 + ms) for ms in (0, 999)] == [first, first]
         later = workspace.deliver(*args, at=1_700_000_060_000)
         assert (later.commit == first.commit, later.tree) == (False, first.tree)
 

@@ -305,7 +305,8 @@ class FakeWorkspace:
     # ── objects and names ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _commit(self, files: Files, parents: tuple[str, ...], message: str, at: int = 0) -> str:
-        body = {"files": files, "parents": list(parents), "message": message, **({"at": at} if at else {})}
+        time = {"at": at // 1000} if at else {}  # whole seconds, as in git
+        body = {"files": files, "parents": list(parents), "message": message, **time}
         commit = digest_of(body)[:40]
         if not self._has(commit):
             _write(self._object(commit), json.dumps(body))

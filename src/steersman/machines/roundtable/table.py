@@ -262,6 +262,7 @@ UNCONFIRMED = Guard("unconfirmed", "a proposal was wanted and nobody confirmed o
 UNMEASURED = Guard("unmeasured", "the base tree was not checked", lambda c, _: c.baseline == "unmeasured", reads=("baseline",))
 UNSEEN = Guard("unseen", "the outcome is approved and changed infrastructure or doubtful results were not accepted", lambda c, _: (c.outcome == "approved" and (c.evidence == "questioned" or (c.infrastructure == "changed" and c.evidence != "accepted"))), reads=("outcome", "evidence", "infrastructure"))
 UNLOOKED = Guard("unlooked", "the outcome is approved, and nobody has looked at what the change would be merged into", lambda c, _: c.outcome == "approved" and c.deliver == "merge" and c.base != "seen", reads=("outcome", "deliver", "base"))
+ASKED_TOO_SOON = Guard("asked_too_soon", "a person is asked about a branch that may still be followed", lambda c, _: c.base == "parked", reads=("base",), cap=MOVES)
 APPROVED_CHANGED = Guard("approved_changed", "the outcome is approved with changed infrastructure", lambda c, _: c.outcome == "approved" and c.infrastructure == "changed", reads=("outcome", "infrastructure"))
 # fmt: on
 
@@ -430,6 +431,7 @@ LAWS = (
     Never(S.review, when=UNMEASURED),
     Never(S.finalize, when=UNSEEN),
     Never(S.finalize, when=UNLOOKED),
+    Never(S.test, when=ASKED_TOO_SOON),
     Only("evidence", "accepted", by=(E.evidence_accepted,)),
     Possible(S.finalize, when=APPROVED_CHANGED),
     Possible(S.finalize, when=APPROVED),
