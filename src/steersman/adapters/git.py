@@ -76,7 +76,7 @@ class GitWorkspace:
         checked_name("run", run)
         found = self._git.commit_of(commit)
         checkout = self._trees.checkout(run, found, effect, untouched=untouched)
-        if self._git.line("show", "--no-patch", "--format=%s", found) == _RECORDED:
+        if self._git.message(found).rstrip("\n") == _RECORDED:
             checkout = msgspec.structs.replace(checkout, changed=True)
         if checkout.fresh:  # a commit that nothing else holds must not be tidied away while it is worked on
             self._git.read("update-ref", f"refs/steersman/{run}/start-{found[:16]}", found)

@@ -347,7 +347,7 @@ class BranchMove:
 
         `git switch` reads where the branch is, writes its index under the lock, and then HEAD without it.
         """
-        for gitdir in self._gitdirs():
+        for gitdir in filter(_has_checkout, self._gitdirs()):
             with suppress(WorkspaceError):  # held for so long it is no switch
                 self._lock("index.lock", gitdir)
             with suppress(OSError):
@@ -448,6 +448,12 @@ def _file_id(path: Path) -> FileId | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return None if stat.S_ISDIR(at.st_mode) else (at.st_ino, at.st_mtime_ns, at.st_size)
+
+
+def _has_checkout(gitdir: Path) -> bool:
+    """A working tree that was deleted by hand leaves its git directory behind, and nobody can switch there."""
+    place = os.fsdecode(plain(gitdir / "gitdir").strip())
+    return not place or (gitdir / place).parent.is_dir()
 
 
 def _keep(path: Path, kept: Path) -> None:
