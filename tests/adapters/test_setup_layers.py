@@ -251,3 +251,12 @@ def test_a_tree_takes_everything_with_it(bench):
     bench.workspace.remove("r1")
     assert not (bench.state / "worktrees" / "r1").exists()
     assert not os.path.lexists(changed.path)
+
+
+def test_what_checks_leave_behind_is_not_judged(open_bench):
+    """Without a sandbox a check finds what the one before left in the tree, and may write it."""
+    tree = open_bench.tree(open_bench.change(calc_py="x = 2\n"))
+    open_bench.set_up(tree)
+    for text in ("one", "two"):
+        assert open_bench.run(tree, f"open('.cache.txt', 'w').write('{text}')").verdict == "passed"
+    assert open_bench.run(tree, REWRITE).verdict == "failed"

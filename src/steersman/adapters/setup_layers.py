@@ -231,17 +231,26 @@ def note_setup(place: TreePlace, attached: Attached) -> None:
     _save(place.beside("setup.json"), attached)
 
 
+def list_tracked(place: TreePlace) -> frozenset[str]:
+    """The files of the commit that a tree was made from."""
+    answer = run(("ls-files", "-z"), place.path, _git_places(place))
+    return frozenset(os.fsdecode(name) for name in answer.out.split(b"\0")[:-1])
+
+
+def _git_places(place: TreePlace) -> dict[str, str]:
+    return {
+        "GIT_DIR": str(place.beside("git")),
+        "GIT_WORK_TREE": str(place.path),
+        "GIT_INDEX_FILE": str(place.beside("index")),
+    }
+
+
 def restore_files(place: TreePlace, before: States) -> States:
     """Undoes what setup has changed in files of the tree, such as a lock file written anew; returns what is there then."""
     after = read_states(place.path)
     if names := list_changed_files(before, after):
         feed = b"".join(os.fsencode(name) + b"\0" for name in names)
-        env = {
-            "GIT_DIR": str(place.beside("git")),
-            "GIT_WORK_TREE": str(place.path),
-            "GIT_INDEX_FILE": str(place.beside("index")),
-        }
-        run(("checkout-index", "--force", "-z", "--stdin"), place.path, env, feed)
+        run(("checkout-index", "--force", "-z", "--stdin"), place.path, _git_places(place), feed)
         after = read_states(place.path)
     return after
 

@@ -5,7 +5,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from steersman.adapters.command_environment import command_environment, toolchain_folders
@@ -24,6 +24,7 @@ from steersman.adapters.setup_layers import (
     Attached,
     Layer,
     add_writable,
+    list_tracked,
     note_sources,
     publish_build,
     read_attached,
@@ -57,14 +58,15 @@ class TreeCommands:
         attached = read_attached(place) if place is not None else Attached()
         skip = frozenset(attached.created)
         before = await asyncio.to_thread(read_states, workdir, skip)
+        judged = before if place is None else _only(before, await asyncio.to_thread(list_tracked, place))
         if attached.changed or place is None:
             done = await self._run(command, workdir, effect, seconds, report, "change")
             after = await asyncio.to_thread(read_states, workdir, skip)
-            return done._replace(changed=(*done.changed, *list_changed_files(before, after)))
+            return done._replace(changed=(*done.changed, *list_changed_files(judged, after)))
         digests = await asyncio.to_thread(read_digests, workdir, list_plain_files(before))
         done = await self._run(command, workdir, effect, seconds, report, "base")
         after = await asyncio.to_thread(read_states, workdir, skip)
-        changed = _really_changed(workdir, list_changed_files(before, after), digests)
+        changed = _really_changed(workdir, list_changed_files(judged, after), digests)
         if attached.layer and not changed:
             _publish(
                 place, Layer(Path(attached.layer)), before, after, digests if done.exit_code == 0 else None
@@ -110,6 +112,11 @@ class TreeCommands:
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:
             return _not_started(f"cannot start {command.argv[0]}: {error}")
+
+
+def _only(states: States, names: Collection[str]) -> States:
+    """The files of a commit: what a check before this one has left in the tree is not judged."""
+    return {name: state for name, state in states.items() if name in names}
 
 
 def _really_changed(workdir: str, names: list[str], digests: Mapping[str, str]) -> list[str]:

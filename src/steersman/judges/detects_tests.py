@@ -6,6 +6,7 @@ one line, and only against plain ones: SECURITY.md says what it cannot see. A ma
 **Invariant:** pure; a match only asks a person, and its absence proves nothing.
 """
 
+import ast
 import re
 
 UNDER_TEST = "the new code asks whether it is being tested"
@@ -19,15 +20,34 @@ _ASKS = re.compile(
     | \bNODE_TEST_CONTEXT\b | \bJEST_WORKER_ID\b | \bVITEST(?:_WORKER_ID|_POOL_ID)?\b
     | process\.(?:exec)?[aA]rgv[^\n]*['"`]--test
     | \btesting\.Testing\(\) | \bflag\.Lookup\(\s*"test\. | os\.Args\[0\][^\n]*\.test\b
+    | \b(?:_getframe|currentframe|inspect\.stack|f_back)\b[\s\S]{0,300}?['"]_?test
+    | \bruntime\.Callers?\([\s\S]{0,300}?(?:_test\.go|"Test) | \.stack\b[^\n]{0,200}\btest
     | \bMAKE(?:LEVEL|FLAGS)\b | \bRUST_TEST_THREADS\b | \bSTEERSMAN_(?:EFFECT|CALL|WITNESS)\b
     """,
     re.VERBOSE,
 )
-_EQUAL = re.compile(r"def\s+__eq__\s*\([^)]*\)[^:\n]*:\s*(?:[\"']{1,3}[^\n]*\n\s*)?return\s+True\b")
 
 
 def find_test_detection(old: str, new: str) -> str | None:
     """Why a person should look at new product code, in one sentence; None where nothing of the kind was added."""
     if len(_ASKS.findall(new)) > len(_ASKS.findall(old)):
         return UNDER_TEST
-    return ALWAYS_EQUAL if len(_EQUAL.findall(new)) > len(_EQUAL.findall(old)) else None
+    return ALWAYS_EQUAL if _count_blind_comparisons(new) > _count_blind_comparisons(old) else None
+
+
+def _count_blind_comparisons(text: str) -> int:
+    """Python's `__eq__` methods that never look at what they compare with."""
+    if "__eq__" not in text:
+        return 0
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):  # another language, or no program at all
+        return 0
+    methods = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == "__eq__"]
+    return sum(not _uses_its_second_argument(method) for method in methods)
+
+
+def _uses_its_second_argument(method: ast.FunctionDef) -> bool:
+    names = [argument.arg for argument in (*method.args.posonlyargs, *method.args.args)][1:2]
+    used = {n.id for part in method.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return not names or names[0] in used
