@@ -496,8 +496,8 @@ def test_a_change_is_checked_on_the_branch_as_it_is():
     """A branch that has moved is followed, measured and checked; one that moves after the approval voids it."""
     tape = checking(deliver="merge", target="main")
     tape.finish("look_at_base", moved(1))
-    assert (tape.open(), tape.item("measure").input) == (["measure"], {"commit": "b1", "tree": "bt1"})
-    tape.finish("measure", BaselineFacts(results_ref="p-b1"))
+    assert (tape.open(), tape.item("measure_again").input) == (["measure_again"], {"commit": "b1", "tree": "bt1"})
+    tape.finish("measure_again", BaselineFacts(results_ref="p-b1"))
     assert tape.item("run_checks").input["tree"] == "m1"
     tape.finish("run_checks", checks("m1"))
     assert tape.item("merge").input["digest"] == "m1"
@@ -514,7 +514,7 @@ def test_a_branch_that_keeps_moving_waits_for_a_person():
     tape = checking(deliver="merge", target="main")
     for n in (1, 2, 3):
         tape.finish("look_at_base", moved(n))
-        tape.finish("measure", BaselineFacts(results_ref="p-b"))
+        tape.finish("measure_again", BaselineFacts(results_ref="p-b"))
         tape.finish("run_checks", checks(f"m{n}"))
         tape.finish("merge", answer("approve", f"m{n}"))
         tape.finish("deliver", DeliveryFacts(moved=True))
@@ -523,7 +523,7 @@ def test_a_branch_that_keeps_moving_waits_for_a_person():
     assert (tape.open(), tape.item("moving").input["shown"]["branch"]) == (["moving"], "p-moved4")
     tape.finish("moving", answer("approve", "m4"))
     tape.finish("look_at_base", BaseFacts())
-    assert tape.open() == ["measure"]
+    assert tape.open() == ["measure_again"]
 
 
 def test_a_rewritten_branch_waits_for_a_person():
@@ -538,6 +538,17 @@ def test_a_rewritten_branch_waits_for_a_person():
     assert (tape.open(), tape.context.base_told_ref) == (["run_checks"], "p-conflict")
     tape.finish("run_checks", checks("t1"))
     assert tape.item("merge").input["shown"]["branch"] == "p-conflict"
+
+
+@pytest.mark.parametrize("deliver", ["branch", "draft-pr"])
+def test_a_branch_of_its_own_is_never_overtaken(deliver):
+    """Where nothing is merged there is no branch to check against: the delivery has failed and can be repeated."""
+    tape = checking(deliver=deliver)
+    tape.finish("run_checks", checks("t1"))
+    tape.finish("deliver", DeliveryFacts(moved=True, detail_ref="p-held"))
+    assert (tape.context.handover, tape.context.detail_ref, tape.open()) == ("failed", "p-held", [])
+    tape.send("delivery_requested", None)
+    assert tape.open() == ["deliver"]
 
 
 def test_a_draft_needs_no_further_gate():
