@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from voyage import WRONG, Project, Said, changed, story
+from voyage import UNIT, WRONG, Project, Said, changed, story
 
 
 def one_line(said: Said, code: int, *parts: str) -> None:
@@ -449,9 +449,36 @@ def test_dry_creates_nothing(project: Project) -> None:
     """`--dry` tells gates, calls, checks and budget, and leaves no trace."""
     project.prepare(story(deliver="merge", budget={"turns": 9}, retries=1))
     told = project.call("run", "x", "--dry", "--max-iterations", "4", "--json").json()
-    assert told["gates"] == ["confirm", "evidence", "merge", "budget"]
+    moves = ["moving", "recheck", "rewrite"]  # of the branch that it is to be merged into
+    assert told["gates"] == ["confirm", "evidence", "merge", *moves, "budget"]
     assert (told["agent_calls"], told["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
     assert told["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
     assert told["budget"] == {"turns": 9}
     assert not (project.place / "state").exists()
     assert not (project.repo / ".steersman").exists()
+
+
+def test_dry_says_what_decides_about_each_check(project: Project) -> None:
+    """The folder of a check, an exit code that is enough, and a check that runs no tests are shown."""
+    project.prepare(story(checks={"unit": UNIT, "lint": ["true"]}))
+    toml = (project.repo / "steersman.toml").read_text()
+    extra = '[checks.deep]\nrun = ["make", "test"]\ncwd = "packages/a"\nexit_code_is_enough = true\n'
+    (project.repo / "steersman.toml").write_text(f'no_tests = ["lint"]\n{toml}{extra}')
+    told = project.call("run", "x", "--dry", "--json").json()
+    assert told["checks"] == {"unit": UNIT, "lint": ["true"], "deep": ["make", "test"]}
+    plain = {"cwd": "", "exit_code_is_enough": False, "no_tests": False}
+    assert told["check_options"] == {
+        "unit": plain,
+        "lint": {**plain, "no_tests": True},
+        "deep": {**plain, "cwd": "packages/a", "exit_code_is_enough": True},
+    }
+    shown = project.call("run", "x", "--dry").out
+    assert (
+        "    unit: python3 -m unittest -q\n"
+        "    lint: true\n"
+        "      runs no tests: it proves nothing by itself (no_tests)\n"
+        "    deep: make test\n"
+        "      in the folder packages/a\n"
+        "      its exit code is enough: no test is counted (exit_code_is_enough)\n"
+    ) in shown
+    assert max(map(len, shown.splitlines())) <= 80

@@ -68,17 +68,31 @@ TWO_CHECKS = story(
     checks={"unit": UNIT, "ok": ["true"]},
     crew=crew(tester=[{"mode": "implementation", "reply": {**NAMES, "commands": [["true"]]}}]),
 )
-COMMITTED = story(
+EDITED = story(
     deliver="merge",
-    then=[{"do": "commit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}],
+    then=[{"do": "edit", "path": "notes.txt"}, {"do": "answer", "choice": "approve"}],
 )
 REDELIVERED = story(
     deliver="merge",
     then=[
-        {"do": "commit", "path": "calc.py"},
+        {"do": "edit", "path": "calc.py"},
         {"do": "answer", "choice": "approve"},
         {"do": "send", "event": "delivery_requested"},
     ],
+)
+YES = {"do": "answer", "choice": "approve"}
+# The branch moves while the merge is asked for: the first yes is void, the second one has the change checked again.
+OVERTAKEN = story(deliver="merge", then=[{"do": "commit", "path": "notes.txt"}, YES, YES])
+UNMOVED = changed(OVERTAKEN, "then", 0, "do", to="nothing")
+CONFLICTS = changed(OVERTAKEN, "then", 0, "path", to="calc.py")
+PUT_BACK = story(
+    deliver="merge",
+    then=[{"do": "commit", "path": "notes.txt"}, YES, {"do": "drop"}, YES],
+)
+REWRITTEN = story(deliver="merge", then=[{"do": "rewrite", "path": "notes.txt"}, YES, YES, YES])
+KEEPS_MOVING = story(
+    deliver="merge",
+    then=[word for n in range(4) for word in ({"do": "commit", "path": f"{n}.txt"}, YES, YES)] + [YES],
 )
 TAKEN_BACK = story(deliver="merge", then=[{"do": "answer", "choice": "approve"}, {"do": "revert"}])
 TOUCHING = story(
@@ -95,6 +109,7 @@ TOUCHING = story(
     ),
     then=[{"do": "answer", "choice": "approve"}],
 )
+HELD = changed(TOUCHING, "then", to=[{"do": "branch"}, YES, YES])
 REFUSED = changed(TOUCHING, "then", 0, "choice", to="reject")
 CONFTEST = ("crew", "coder", 1, "edit", 1, "write")
 LOUD = changed(PLAIN, "crew", "coder", 1, "edit", 0, "text", to="print('1 failed')\n" + RIGHT)
@@ -136,6 +151,11 @@ MEASURED: Row = ("plan", "baseline_recorded", "plan")
 ASKS: Row = ("test", "evidence_questioned", "test")
 ACCEPTED: Row = ("test", "evidence_accepted", "test")
 DECLINED_EVIDENCE: Row = ("test", "evidence_declined", "iterate")
+UNMOVED_ROW: Row = ("test", "base_unmoved", "test")
+MOVED_ROW: Row = ("test", "base_moved", "test")
+REFUSED_ROW: Row = ("test", "base_refused", "test")
+RECHECKED: Row = ("finalize", "recheck_granted", "test")
+UNDELIVERED: Row = ("finalize", "delivery_failed", "finalize")
 CANCELED: Row = ("test", "aborted_by_operator", "finalize")
 
 CASES = (
@@ -177,7 +197,19 @@ CASES = (
     Case("asks_merge", DECLINED, changed(DECLINED, "deliver", to="branch"), DECLINES, DELIVERED),
     Case("hands_over", changed(DECLINED, "deliver", to="branch"), DECLINED, DELIVERED, DECLINES),
     Case("granted", MERGE, DECLINED, GRANTED, DECLINES),
-    Case("done", COMMITTED, changed(COMMITTED, "then", 0, "path", to="calc.py"), DELIVERED, ("finalize", "delivery_failed", "finalize")),
+    Case("done", EDITED, changed(EDITED, "then", 0, "path", to="calc.py"), DELIVERED, UNDELIVERED),
+    Case("branch_only", HELD, changed(HELD, "deliver", to="merge"), UNDELIVERED, DELIVERED),
+    Case("to_ask", PLAIN, changed(PLAIN, "mode", to="proposal"), ("test", "tester_replied", "test"), ("test", "discussion_complete", "test")),
+    Case("to_look", DECLINED, changed(DECLINED, "deliver", to="branch"), UNMOVED_ROW, DELIVERED),
+    Case("base_stands", PUT_BACK, changed(PUT_BACK, "then", 2, "do", to="nothing"), UNMOVED_ROW, MOVED_ROW),
+    Case("rebased", OVERTAKEN, CONFLICTS, MOVED_ROW, REFUSED_ROW),
+    Case("to_measure_again", OVERTAKEN, CONFLICTS, ("test", "baseline_recorded", "test"), REFUSED_ROW),
+    Case("overtook", OVERTAKEN, UNMOVED, ("finalize", "delivery_overtaken", "finalize"), DELIVERED),
+    Case("overtaken", OVERTAKEN, UNMOVED, RECHECKED, DELIVERED),
+    Case("says_again", OVERTAKEN, changed(OVERTAKEN, "then", 2, to={**YES, "choice": "reject"}), RECHECKED, DECLINES),
+    Case("lost_commits", REWRITTEN, changed(REWRITTEN, "then", 0, "do", to="commit"), ("test", "base_rewritten", "test"), DELIVERED),
+    Case("rewritten", REWRITTEN, changed(REWRITTEN, "then", 0, "do", to="commit"), ("test", "rewrite_accepted", "test"), DELIVERED),
+    Case("keeps_moving", KEEPS_MOVING, changed(KEEPS_MOVING, "then", 9, "do", to="nothing"), ("test", "another_look_granted", "test"), DELIVERED),
     Case("delivered", TAKEN_BACK, changed(TAKEN_BACK, "then", 0, "choice", to="reject"), ("finalize", "revert_requested", "finalize"), DECLINES),
     Case("takes_back", TAKEN_BACK, changed(TAKEN_BACK, "then", 0, "choice", to="reject"), ("finalize", "reverted", "finalize"), DECLINES),
     Case("delivery_failed", REDELIVERED, changed(REDELIVERED, "then", 0, "path", to="notes.txt"), ("finalize", "delivery_requested", "finalize"), DELIVERED),
@@ -226,10 +258,18 @@ def _said(project: Project, run: str, word: dict[str, str]) -> None:
             project.call("revert", run)
         case "send":
             project.call("send", run, word["event"])
+        case "edit":
+            (project.repo / word["path"]).write_text("x = 1\n")
         case "commit":
             (project.repo / word["path"]).write_text("x = 1\n")
             project.git("add", "-A")
             project.git("commit", "-qm", "meanwhile")
+        case "rewrite":
+            project.git("commit", "-q", "--amend", "-m", "another story")
+        case "drop":
+            project.git("reset", "-q", "--hard", "HEAD~1")
+        case "branch":
+            project.git("branch", "steersman")  # in the way of steersman/<run>
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.guard)

@@ -6,12 +6,20 @@ from steersman.machines.roundtable import MACHINE
 from steersman.views.forecast import forecast
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 12, 13, 50])
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5, 12, 50])
 def test_an_implementation_calls_each_role_once_a_round(rounds):
     """The most agent calls are coder, reviewer and tester in every round, however many rounds there are."""
     seen = forecast(MACHINE, {"mode": "implementation", "deliver": "branch", "max_iterations": rounds})
     assert seen.calls == 3 * rounds
     assert seen.gates == ("evidence",)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4, 13])
+def test_a_change_that_is_checked_again_before_it_is_merged_has_no_further_rounds(rounds):
+    """A branch that moved after the approval leads back to `test`; rounds that were used up stay used up."""
+    seen = forecast(MACHINE, {"mode": "implementation", "deliver": "merge", "max_iterations": rounds})
+    assert seen.calls == 3 * rounds
+    assert [s.after for s in seen.stretches] == ["start"]
 
 
 def test_a_proposal_adds_its_discussion():
@@ -21,10 +29,22 @@ def test_a_proposal_adds_its_discussion():
     assert (seen.calls, seen.gates) == (15, ("confirm", "evidence"))
 
 
-def test_a_merge_has_a_gate_of_its_own():
-    """Only with deliver = merge does the merge gate come into sight."""
+@pytest.mark.parametrize("deliver", ["branch", "draft-pr", "none"])
+def test_a_branch_of_its_own_cannot_be_overtaken(deliver):
+    """Gates about a branch that has moved are out of sight unless the change is merged."""
+    assert forecast(MACHINE, {"mode": "proposal", "deliver": deliver, "max_iterations": 1}).gates == (
+        "confirm",
+        "evidence",
+    )
+
+
+def test_a_merge_has_gates_of_its_own():
+    """Only with deliver = merge do the merge gate and the gates about a branch that has moved come into sight."""
     assert forecast(MACHINE, {"mode": "proposal", "deliver": "merge", "max_iterations": 1}).gates == (
         "confirm",
         "evidence",
         "merge",
+        "moving",
+        "recheck",
+        "rewrite",
     )

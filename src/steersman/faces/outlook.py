@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import textwrap
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ def show_outlook(deck: Deck, machine: str, config: Any, options: dict[str, Any])
         "stretches": msgspec.to_builtins(seen.stretches),
         "roles": {name: r.agent for name, r in config.roles.items()},
         "checks": {name: list(check.run) for name, check in config.checks.items()},
+        "check_options": {name: _options_of(config, name) for name in config.checks},
         "budget": _limits(config),
         "problems": problems(deck, m, config),
         "exit_code": DONE,
@@ -41,15 +43,18 @@ def show_outlook(deck: Deck, machine: str, config: Any, options: dict[str, Any])
 
 
 def _lines(told: dict[str, Any], seen: Forecast) -> list[str]:
-    checks = [f"    {name}: {' '.join(argv)}" for name, argv in told["checks"].items()]
+    checks = []
+    for name, argv in told["checks"].items():
+        checks.append(f"    {name}: {' '.join(argv)}")
+        checks += [f"      {words}" for words in _option_lines(told["check_options"][name])]
     limits = [
         f"    {LABELS.get(name, name)}: {amount(name, value)}" for name, value in told["budget"].items()
     ]
     return [
         "nothing is created. This run could come to:",
-        f"  gates where it waits for a person: {', '.join(told['gates']) or 'none'}",
+        _wrapped(f"  gates where it waits for a person: {', '.join(told['gates']) or 'none'}"),
         f"  agent calls at most: {told['agent_calls']}, with every retry {told['agent_attempts']}",
-        *(f"    after {s.after}: {s.calls}" for s in seen.stretches),
+        *(_wrapped(f"    after {s.after}: {s.calls}") for s in seen.stretches),
         f"  roles: {', '.join(f'{k} = {v}' for k, v in told['roles'].items()) or 'nobody yet'}",
         "  checks that are always run:" if checks else "  checks: none; without evidence nothing is approved",
         *checks,
@@ -57,6 +62,29 @@ def _lines(told: dict[str, Any], seen: Forecast) -> list[str]:
         *limits,
         *(f"  would not start: {p}" for p in told["problems"]),
     ]
+
+
+def _wrapped(line: str) -> str:
+    return textwrap.fill(line, 80, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+
+
+def _options_of(config: Any, name: str) -> dict[str, Any]:
+    """What decides about a check beside its command."""
+    check = config.checks[name]
+    return {
+        "cwd": check.cwd,
+        "exit_code_is_enough": check.exit_code_is_enough,
+        "no_tests": name in config.no_tests,
+    }
+
+
+def _option_lines(options: dict[str, Any]) -> list[str]:
+    lines = [f"in the folder {options['cwd']}"] if options["cwd"] else []
+    if options["exit_code_is_enough"]:
+        lines.append("its exit code is enough: no test is counted (exit_code_is_enough)")
+    if options["no_tests"]:
+        lines.append("runs no tests: it proves nothing by itself (no_tests)")
+    return lines
 
 
 def ready_alone(deck: Deck, machine: str, config: Any, options: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from steersman.kernel.definition import Cap, Guard, Origin, Pairs, otherwise
 from steersman.kernel.explore import Edge, Graph, Node, explore
 from steersman.kernel.machine import Machine
 
-MOST = 12  # rounds that are explored; further ones add the same again
+MOST = 4  # rounds that are explored; further ones add the same again
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -83,6 +83,7 @@ def _answered(m: Machine, node: Node, edge: Edge) -> str:
     asks = [j for j in node.open if m.jobs[j].kind == "gate" and j not in edge.target.open]
     if (
         node.state not in m.settled
+        or _goes_on(m, edge)
         or not edge.bounded
         or not asks
         or edge.row is None
@@ -91,6 +92,11 @@ def _answered(m: Machine, node: Node, edge: Edge) -> str:
         return ""
     when = edge.row.when
     return f"{asks[0]}: {edge.row.label if when is otherwise else when.sentence}"
+
+
+def _goes_on(m: Machine, edge: Edge) -> bool:
+    """A gate's answer that gives no cap back: what it starts counts with what came before."""
+    return edge.event.origin is Origin.GATE and not m.resets[edge.event.name]
 
 
 class _Longest:
@@ -103,12 +109,11 @@ class _Longest:
     def calls(self, node: Node) -> int:
         if node not in self._known:
             self._known[node] = 0  # a cycle that the check has let through counts once
-            # A gate in the middle of the work belongs to the same stretch: it gives no cap back.
             within = node.state not in self.m.settled
             free = [
                 e
                 for e in self.graph.edges[node]
-                if not e.bounded or (within and e.event.origin is Origin.GATE)
+                if not e.bounded or _goes_on(self.m, e) or (within and e.event.origin is Origin.GATE)
             ]
             self._known[node] = max((self.new(node, e) + self.calls(e.target) for e in free), default=0)
         return self._known[node]

@@ -237,6 +237,7 @@ LOST_COMMITS = Guard("lost_commits", "the branch was rewritten", lambda _, e: e.
 BASE_STANDS = Guard("base_stands", "the branch is where it was", lambda _, e: not e.error and not e.moved)
 SAYS_AGAIN = Guard("says_again", "the operator says yes", lambda _, e: e.choice == "approve")
 OVERTOOK = Guard("overtook", "the branch is not where the change was checked", lambda _, e: e.moved)
+BRANCH_ONLY = Guard("branch_only", "the change goes to a branch of its own, so that no branch can move away from it", lambda c, _: c.deliver != "merge", reads=("deliver",))
 GRANTED = Guard("granted", "the operator approves this very tree", lambda c, e: e.choice == "approve" and e.digest == c.tree)
 DONE = Guard("done", "the change is where it should be", lambda _, e: e.done)
 DELIVERY_FAILED = Guard("delivery_failed", "an approved change could not be handed over", lambda c, _: c.outcome == "approved" and c.handover == "failed", reads=("outcome", "handover"))
@@ -361,7 +362,7 @@ NAMES = (
     naming(MOVING, (REJECTS, E.aborted_by_operator), (otherwise, E.another_look_granted)),
     naming(REWRITE, (REJECTS, E.aborted_by_operator), (SAYS_AGAIN, E.rewrite_accepted), (otherwise, E.another_look_granted)),
     naming(RECHECK, (SAYS_AGAIN, E.recheck_granted), (otherwise, E.merge_declined)),
-    naming(DELIVER, (DONE, E.delivered), (OVERTOOK, E.delivery_overtaken), (otherwise, E.delivery_failed), version=2),
+    naming(DELIVER, (DONE, E.delivered), (BRANCH_ONLY, E.delivery_failed), (OVERTOOK, E.delivery_overtaken), (otherwise, E.delivery_failed), version=3),
     naming(REVERT, (DONE, E.reverted), (otherwise, E.revert_failed)),
 )
 # fmt: on
