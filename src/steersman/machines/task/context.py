@@ -130,11 +130,6 @@ FIXED = (
 )  # fmt: skip
 
 
-def as_it_was(before: dict[str, Any]) -> dict[str, Any]:
-    """A context whose newer fields all have the value that they begin with."""
-    return before
-
-
 def begin(request: dict[str, Any]) -> tuple[TaskReceived, Context]:
     """What the first event carries, and the context of a new task, from a request in plain words."""
     given = {name: request[name] for name in FIXED if name in request}
