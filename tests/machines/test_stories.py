@@ -496,7 +496,10 @@ def test_a_change_is_checked_on_the_branch_as_it_is():
     """A branch that has moved is followed, measured and checked; one that moves after the approval voids it."""
     tape = checking(deliver="merge", target="main")
     tape.finish("look_at_base", moved(1))
-    assert (tape.open(), tape.item("measure_again").input) == (["measure_again"], {"commit": "b1", "tree": "bt1"})
+    assert (tape.open(), tape.item("measure_again").input) == (
+        ["measure_again"],
+        {"commit": "b1", "tree": "bt1"},
+    )
     tape.finish("measure_again", BaselineFacts(results_ref="p-b1"))
     assert tape.item("run_checks").input["tree"] == "m1"
     tape.finish("run_checks", checks("m1"))

@@ -11,7 +11,7 @@ from steersman.adapters.git_cli import EMAIL, NAME, started
 
 _SECONDS = 60
 # Settings of the person or the system (`trace2.eventTarget` and others) can have git write to files and sockets.
-_UNTRACED = {name: "0" for name in ("GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF")}
+_UNTRACED = dict.fromkeys(("GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF"), "0")
 
 
 def read_identity(place: Path) -> tuple[str, str]:
@@ -23,7 +23,9 @@ def read_identity(place: Path) -> tuple[str, str]:
 def _read_setting(place: Path, key: str) -> str:
     home = {n: os.environ[n] for n in ("HOME", "XDG_CONFIG_HOME") if n in os.environ}
     args = ("config", "--get", key)
-    with started(args, place, {"LC_ALL": "C", **_UNTRACED, **home}, subprocess.DEVNULL, subprocess.DEVNULL) as process:
+    with started(
+        args, place, {"LC_ALL": "C", **_UNTRACED, **home}, subprocess.DEVNULL, subprocess.DEVNULL
+    ) as process:
         out, _ = process.communicate(timeout=_SECONDS)
     # git refuses a commit with these characters in it, and so would we.
     return "".join(char for char in out.decode("utf-8", "replace").strip() if char not in "<>\n\0")
