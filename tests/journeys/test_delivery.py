@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+import pytest
 from voyage import RIGHT, STEERSMAN, TESTS, Project, crew, story
 
 
@@ -49,6 +50,39 @@ def test_a_branch_that_moves_after_the_approval_voids_it(project: Project) -> No
     assert project.git("show", "main:other.txt").strip() == "x = 1"
     tree = project.git("log", "-1", "--format=%T %(trailers:key=Steersman-Tree,valueonly)", "main").split()
     assert tree[0] == tree[1]
+
+
+@pytest.mark.parametrize("mode", ["proposal", "implementation"])
+def test_commits_that_were_reset_away_do_not_come_back(project: Project, mode: str) -> None:
+    """The gate lists them, whether they went before the work or before the merge; the change alone goes on."""
+    project.prepare(story(deliver="merge"))
+    for name in ("kept", "regretted"):
+        (project.repo / f"{name}.txt").write_text("x\n")
+        project.git("add", "-A")
+        project.git("commit", "-qm", f"Add what is {name}")
+    gone = project.git("rev-parse", "main").strip()
+    run = project.call("run", "Fix add", "--mode", mode, "--json").json()["run"]
+    project.git("reset", "-q", "--hard", "HEAD~1")
+    asked = project.call("approve", run)
+    if mode == "implementation":  # the approval of the merge is void
+        assert (asked.code, "has moved" in asked.out) == (3, True)
+        asked = project.call("approve", run)
+    assert asked.code == 3
+    shown = project.call("gates", run).out
+    assert "The branch no longer has commits that this change was made on." in shown
+    assert f"│ {gone[:7]} Add what is regretted\n" in shown
+    assert "Add what is kept" not in shown
+    assert project.git("log", "-1", "--format=%s", "main").strip() == "Add what is kept"
+
+    assert project.call("approve", run).code == 3  # it was checked there; now the merge is asked for
+    assert project.call("gates", run, "--json").json()[0]["job"] == "merge"
+    assert project.call("approve", run).code == 0
+    assert "a + b" in project.git("show", "main:calc.py")
+    assert project.git("ls-tree", "--name-only", "main", "kept.txt", "regretted.txt").split() == ["kept.txt"]
+    assert gone not in project.git("rev-list", "main").split()
+    assert (project.repo / "kept.txt").exists()
+    assert not (project.repo / "regretted.txt").exists()
+    assert project.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
 def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Project) -> None:
