@@ -3,7 +3,8 @@
 import os
 import subprocess
 
-from voyage import STEERSMAN, Project, story
+import pytest
+from voyage import RIGHT, STEERSMAN, TESTS, Project, crew, story
 
 
 def test_a_failed_delivery_is_told_and_repeated(project: Project) -> None:
@@ -49,6 +50,85 @@ def test_a_branch_that_moves_after_the_approval_voids_it(project: Project) -> No
     assert project.git("show", "main:other.txt").strip() == "x = 1"
     tree = project.git("log", "-1", "--format=%T %(trailers:key=Steersman-Tree,valueonly)", "main").split()
     assert tree[0] == tree[1]
+
+
+@pytest.mark.parametrize("mode", ["proposal", "implementation"])
+def test_commits_that_were_reset_away_do_not_come_back(project: Project, mode: str) -> None:
+    """The gate lists them, whether they went before the work or before the merge; the change alone goes on."""
+    project.prepare(story(deliver="merge"))
+    for name in ("kept", "regretted"):
+        (project.repo / f"{name}.txt").write_text("x\n")
+        project.git("add", "-A")
+        project.git("commit", "-qm", f"Add what is {name}")
+    gone = project.git("rev-parse", "main").strip()
+    run = project.call("run", "Fix add", "--mode", mode, "--json").json()["run"]
+    project.git("reset", "-q", "--hard", "HEAD~1")
+    asked = project.call("approve", run)
+    if mode == "implementation":  # the approval of the merge is void
+        assert (asked.code, "has moved" in asked.out) == (3, True)
+        asked = project.call("approve", run)
+    assert asked.code == 3
+    shown = project.call("gates", run).out
+    assert "The branch no longer has commits that this change was made on." in shown
+    assert f"│ {gone[:7]} Add what is regretted\n" in shown
+    assert "Add what is kept" not in shown
+    assert project.git("log", "-1", "--format=%s", "main").strip() == "Add what is kept"
+
+    assert project.call("approve", run).code == 3  # it was checked there; now the merge is asked for
+    assert project.call("gates", run, "--json").json()[0]["job"] == "merge"
+    assert project.call("approve", run).code == 0
+    assert "a + b" in project.git("show", "main:calc.py")
+    assert project.git("ls-tree", "--name-only", "main", "kept.txt", "regretted.txt").split() == ["kept.txt"]
+    assert gone not in project.git("rev-list", "main").split()
+    assert (project.repo / "kept.txt").exists()
+    assert not (project.repo / "regretted.txt").exists()
+    assert project.git("status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Project) -> None:
+    """Confirmation, evidence gate and merge gate, each with who and what of; variants stand apart from the evidence."""
+    more = TESTS + "\n    def test_more(self):\n        self.assertEqual(add(1, 1), 2)\n"
+    edits = {"calc.py": RIGHT, "test_calc.py": more, "pytest.ini": "[pytest]\n"}
+    coder = [
+        {"mode": "proposal", "say": "I will."},
+        {
+            "mode": "implementation",
+            "say": "done",
+            "edit": [{"write": n, "text": t} for n, t in edits.items()],
+        },
+    ]
+    run = project.run(story(mode="proposal", deliver="merge", crew=crew(coder=coder))).json()["run"]
+    asked = [project.call("gates", run, "--json").json()[0]["digest"]]
+    for person in ("bea", "cleo"):
+        assert project.call("approve", run, STEERSMAN_PERSON=person).code == 3
+        asked.append(project.call("gates", run, "--json").json()[0]["digest"])
+    assert project.call("approve", run, STEERSMAN_PERSON="dora").code == 0
+    told = project.call("report", run).out
+    tree = project.git("rev-parse", "main^{tree}").strip()
+    assert asked[1:] == [tree, tree]
+    delivered = told.split("## Delivered\n")[1].split("\n## ")[0]
+    assert f"tree `{tree}`" in delivered
+    for person, what, digest in zip(
+        ("bea", "cleo", "dora"),
+        ("confirmed the proposal", "accepted the evidence at its gate", "approved the merge at its gate"),
+        asked,
+        strict=True,
+    ):
+        assert f"| {person} | {what} | `{digest}` |" in delivered, delivered
+    evidence = told.split("## Evidence\n")[1].split("\n## ")[0]
+    own, _, variants = evidence.partition("### Variants of the tree\n")
+    assert f"on tree `{tree}`, which was delivered." in own
+    assert own.count("| unit | passed |") == 1
+    assert "old tests" not in own
+    assert "| unit \\(old tests\\) | passed | 0 | 1 |" in variants
+
+
+def test_the_report_says_where_nobody_was_asked(project: Project) -> None:
+    """A branch of its own, and no gate on the way: the report says so in place of a name."""
+    run = project.run(story()).json()["run"]
+    told = project.call("report", run).out
+    assert "Nobody was asked: the checks passed, and no gate was open." in told
+    assert "Variants of the tree" not in told
 
 
 def test_a_declined_merge_is_no_failure(project: Project) -> None:

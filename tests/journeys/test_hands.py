@@ -194,13 +194,17 @@ def test_watch_follows_another_process(working: tuple[Project, subprocess.Popen[
     assert f"steersman resume {run}" in out.decode()
 
 
-def test_detach_returns_at_once_and_the_run_goes_on(project: Project) -> None:
-    """`run --detach` creates the run, prints its id and leaves; a driver of its own ends the run, its words in a log."""
+def test_detach_returns_when_the_driver_has_started(project: Project) -> None:
+    """`run --detach` prints the run's id and leaves, as its help says; the driver ends the run, its words in a log."""
+    told = " ".join(project.call("run", "--help").out.split())
+    assert "drive it in the background; returns when its driver has started." in told
+    assert "at once" not in told
     project.prepare(changed(story(), *QUICK, to="3"))
     said = project.call("run", "Fix add", "--mode", "implementation", "--detach", "--json", fresh=True)
     returned = time.time() * 1000
     assert said.code == 0, said
     run = said.json()["run"]
+    assert "nobody drives" not in project.call("why", run).out
     followed = project.call("watch", run)
     assert followed.code == 0, followed
     assert project.entries(run)[-1]["at"] > returned

@@ -159,6 +159,15 @@ def test_a_task_waits_on_a_red_base_before_its_first_planner(project):
         f"tasks retry {run}",
     ):
         assert part in done.out, done.out
+    helps = (f"  steersman acknowledge {run}\n", "  steersman run 'Fix add' --as task --fix-base\n")
+    for words in (("show", run), ("why", run), ("gates", run), ("gates",)):
+        out = project.call(*words).out
+        assert [line for line in helps if line not in out] == [], (words, out)
+    (gate,) = project.call("gates", run, "--json").json()
+    assert [r["command"] for r in gate["remedies"]] == [line.strip() for line in helps]
+    reasons = project.call("why", run, "--json").json()["reasons"]
+    typed = [command for r in reasons if r["kind"] == "base" for command in r["commands"]]
+    assert typed == [line.strip() for line in helps]
     again = project.call("tasks", "retry", run)
     assert (again.code, agent_calls(project, run)) == (3, 0)
     assert project.call("acknowledge", run, "--yes").code == 0

@@ -20,7 +20,7 @@ from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.runtime.live import Live, load
 from steersman.runtime.world import World
 from steersman.views.report import report
-from steersman.views.status import UNAWAITED, Override, Status, Text, override_of, status_of
+from steersman.views.status import UNAWAITED, Override, Status, Text, base_problem, override_of, status_of
 from steersman.views.status import not_isolated as said
 
 if TYPE_CHECKING:
@@ -88,6 +88,16 @@ def stands_still(world: World, live: Live) -> str:
         return ""
     entries = [read(body) for _, body, _ in world.journal.rows(live.run)]
     return cause(live.machine, live.snapshot, entries, reading(live))
+
+
+def stopped_on_base(world: World, live: Live) -> str:
+    """Which problem of its base tree keeps a task from going on; nothing where another one does, or none."""
+    from steersman.views.cause import STILL
+
+    if fields(live.snapshot.context).get("step") not in STILL:
+        return ""
+    entries = [read(body) for _, body, _ in world.journal.rows(live.run)]
+    return base_problem(live.machine, live.snapshot, entries)
 
 
 def reading(live: Live) -> Text:

@@ -122,6 +122,34 @@ class MovedBaseConformance:
             {"README": b"mine\n", "other": b"two\n", "more": b"x\n"},
         )
 
+    def test_commits_that_the_branch_no_longer_has_are_told(self, begun: Begun) -> None:
+        """The newest first, each with its subject; the change alone is brought over, and they do not come with it."""
+        first = begun.change({"one": "theirs\n"}, OTHER)
+        done = begun.workspace.deliver(OTHER, first.commit, begun.base.commit, "branch", None, "First\n\nWhy")
+        second = begun.change({"two": "theirs\n"}, OTHER, Base(done.commit, done.tree))
+        done = begun.workspace.deliver(OTHER, second.commit, done.commit, "branch", None, "Second")
+        base = Base(done.commit, done.tree)
+        change = begun.change({"README": "mine\n"}, base=base)
+        found = begun.workspace.rebased(RUN, change.commit, base.commit, begun.branch, "moved")
+        assert (found.moved, found.base, found.conflicts) == (True, begun.base.commit, ())
+        names, subjects = zip(*(line.split(" ", 1) for line in found.dropped), strict=True)
+        assert subjects == ("Second", "First")
+        assert base.commit.startswith(names[0])
+        assert found.change is not None
+        assert begun.files(found.change.commit) == {**begun.files(begun.base.commit), "README": b"mine\n"}
+        tip = begun.moved({"other": "theirs\n"})
+        again = begun.workspace.rebased(RUN, found.change.commit, found.base, begun.branch, "again")
+        assert (again.base, again.dropped) == (tip.commit, ())
+
+    def test_a_branch_that_only_moved_on_has_lost_nothing(self, begun: Begun) -> None:
+        """Also where the change stands on a recorded tree, which no branch has."""
+        change = begun.change({"README": "mine\n"})
+        begun.moved({"other": "theirs\n"})
+        further = begun.change({"more": "mine\n"}, base=Base(change.commit, change.tree))
+        assert begun.rebased(change).dropped == ()
+        found = begun.workspace.rebased(RUN, further.commit, change.commit, begun.branch, "further")
+        assert (found.moved, found.dropped) == (True, ())
+
     def test_a_conflict_is_told_by_file(self, begun: Begun) -> None:
         """Where both changed the same lines the file is named, and there is no change."""
         change = begun.change({"README": "mine\n", "fine": "mine\n"})

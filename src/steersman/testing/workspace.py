@@ -109,7 +109,11 @@ class FakeWorkspace:
             start = base
             while self._read(start)["message"] == "recorded tree" and self._read(start)["parents"]:
                 start = self._read(start)["parents"][0]
-            dropped = () if start in history else tuple(c for c in self._history(start) if c not in history)
+            dropped = tuple(
+                f"{c[:12]} {self._read(c)['message'].partition(chr(10))[0]}"
+                for c in self._history(start)
+                if c not in history
+            )
             return Rebased(True, tip, self._tree(tip), change, tuple(clash), dropped)
 
     def _recorded(self, new: Files, base: str) -> Change:

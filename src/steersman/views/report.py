@@ -10,17 +10,18 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
 from steersman.views import proof
+from steersman.views.approvals import DeliveredTree, delivered_tree
 from steersman.views.base_stop import base_stop_reason
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.planning.outcome import outcome_lines
 from steersman.views.quotation import block, cell, inline
 from steersman.views.reviews import reviews, section
-from steersman.views.status import Status, Text, person
+from steersman.views.status import Check, Status, Text, person
 
 
 def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], text: Text) -> str:
     """The whole report; ends with a newline."""
-    c = fields(s.context)
+    c, handed = fields(s.context), delivered_tree(entries)
     parts = [
         *_head(m, shown),
         *_quoted("Task", text(c.get("task_ref", ""))),
@@ -30,10 +31,10 @@ def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], tex
         *section(reviews(entries, text)),
         *_findings(shown),
         *proof.escalation(c, text),
-        *(_evidence(shown) if m.tree else _plan(s, text)),
+        *(_evidence(shown, handed) if m.tree else _plan(s, text)),
         *proof.questions(c, text),
         *proof.base_tree(c, text),
-        *_delivery(shown),
+        *_delivery(shown, handed),
         *_doubts(shown),
         *_refused(entries, text),
         *_budget(shown),
@@ -141,44 +142,82 @@ def _plan(s: Snapshot, text: Text) -> list[str]:
     return _quoted("Plan", "\n".join(outcome_lines(s, text)))
 
 
-def _evidence(s: Status) -> list[str]:
+def _evidence(s: Status, handed: DeliveredTree | None) -> list[str]:
+    """The checks of the tree itself; what ran on variants of it is no evidence for it and stands apart."""
     if not s.checks:
         return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
+    own = [c for c in s.checks if not c.variant]
     rows = [
-        f"| {cell(c.name)} | {c.verdict} | {c.exit_code if c.exit_code is not None else '–'} | {c.tests if c.tests is not None else '–'} | {cell(' '.join(c.argv))} |"
-        for c in s.checks
-        if not c.variant
+        f"| {cell(c.name)} | {c.verdict} | {_figure(c.exit_code)} | {_figure(c.tests)} | {cell(' '.join(c.argv))} |"
+        for c in own
     ]
-    failures = [line for c in s.checks if c.failure for line in (*block("\n".join(c.failure)), "")]
-    reasons = [
-        f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in s.checks if c.reason and not c.failure
-    ]
-    about = f"Run by steersman itself on tree `{s.tree}`." if s.tree else "Run by steersman itself."
+    about = f"Run by steersman itself on tree `{s.tree}`" if s.tree else "Run by steersman itself"
+    if handed is not None and handed.tree:
+        same = handed.tree == s.tree
+        about += ", which was delivered" if same else f"; what was delivered is tree `{handed.tree}`"
     return [
         "## Evidence",
         "",
-        about,
+        f"{about}.",
         "",
         "| check | verdict | exit | tests | argv |",
         "|---|---|---|---|---|",
         *rows,
         "",
-        *([*reasons, ""] if reasons else []),
-        *failures,
+        *_said_against(own),
+        *_variants([c for c in s.checks if c.variant]),
     ]
 
 
-def _delivery(s: Status) -> list[str]:
+def _variants(checks: list[Check]) -> list[str]:
+    if not checks:
+        return []
+    rows = [f"| {cell(c.name)} | {c.verdict} | {_figure(c.exit_code)} | {_figure(c.tests)} |" for c in checks]
+    return [
+        "### Variants of the tree",
+        "",
+        "The same checks with the base's tests, or on the base's code: they judge the change, and are no evidence for the tree.",
+        "",
+        "| check | verdict | exit | tests |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        *_said_against(checks),
+    ]
+
+
+def _said_against(checks: list[Check]) -> list[str]:
+    reasons = [f"- {cell(c.name)}: {cell(clip(c.reason, 500))}" for c in checks if c.reason and not c.failure]
+    failures = [line for c in checks if c.failure for line in (*block("\n".join(c.failure)), "")]
+    return [*([*reasons, ""] if reasons else []), *failures]
+
+
+def _figure(number: int | None) -> str:
+    return "–" if number is None else str(number)
+
+
+def _delivery(s: Status, handed: DeliveredTree | None) -> list[str]:
     if not s.delivered:
         return []
+    tree = handed.tree if handed is not None and handed.tree else s.tree
     return [
         "## Delivered",
         "",
-        f"{inline(s.delivered)} at commit `{s.commit}`, tree `{s.tree}`, from base `{s.base}`.",
+        f"{inline(s.delivered)} at commit `{s.commit}`, tree `{tree}`, from base `{s.base}`.",
         "",
+        *_approvals(handed),
         *([f"Draft pull request: {inline(s.url)}", ""] if s.url else []),
         *([f"Taken back by commit `{s.reverted}`.", ""] if s.reverted else []),
     ]
+
+
+def _approvals(handed: DeliveredTree | None) -> list[str]:
+    if handed is None:
+        return []
+    if not handed.approvals:
+        return ["Nobody was asked: the checks passed, and no gate was open.", ""]
+    rows = [f"| {cell(a.person)} | {a.what} | `{a.digest}` | {a.seq} |" for a in handed.approvals]
+    return ["| who | what | tree or contract | entry |", "|---|---|---|---|", *rows, ""]
 
 
 def _doubts(s: Status) -> list[str]:

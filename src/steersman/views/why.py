@@ -43,10 +43,11 @@ def why(
     me: str = "steersman",
     text: Callable[[str], str] = lambda _: "",
     cause: str = "",
+    base_problem: str = "",
     title: str = "",
 ) -> list[Reason]:
     """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
-    a task cannot go on by itself."""
+    a task cannot go on by itself, `base_problem` that this is its base tree."""
     waived = [command(word, s.run, me) for word in besides(m, s, gates) if word == "next --override"]
     reasons = [_gate(g, me, cause, waived) for g in gates if not g.answer]
     reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
@@ -57,6 +58,8 @@ def why(
     if reached:
         reasons.append(Reason("outcome", f"it has its outcome: {reached}"))
         reasons += _stopped_on_base(s, reached, title, me, text) if reached in PROBLEMS else _checks(s, text)
+    elif base_problem:
+        reasons += _stopped_on_base(s, base_problem, title, me, text)
     elif cause:
         reasons += _checks(s, text) or _base_checks(s, text)
     sendable = legal(m, s.state, Origin.PERSON, s.context)

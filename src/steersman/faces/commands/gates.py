@@ -11,6 +11,7 @@ from steersman.views.gates import EXCERPT, SHOWN, asked, commands, question
 
 if TYPE_CHECKING:
     from steersman.ports.journal import Gate
+    from steersman.views.base_stop import Remedy
     from steersman.views.status import Text
 
 
@@ -32,8 +33,10 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
     found = deck.sight.find(run) if run else None
     waiting = [g for g in deck.sight.world.journal.gates(found) if not g.answer]
     from steersman.runtime.projections import not_isolated, overrides
+    from steersman.views.base_stop import remedy_lines
     from steersman.views.status import waiver
 
+    still = {g.id: _stands_still(deck, g) for g in waiting}
     open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
     waived = {g.run: overrides(deck.sight.world, g.run) for g in waiting}
     deck.tell(
@@ -44,6 +47,7 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
                 "commands": commands(g, deck.me),
                 "not_isolated": open_[g.run],
                 "overrides": waived[g.run],
+                "remedies": still[g.id][2],
             }
             for g in waiting
         ]
@@ -57,28 +61,30 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
     for gate in waiting:
         text = _texts(deck, gate.run, alone=run is not None)
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
-        why, more = _stands_still(deck, gate)
+        why, more, remedies = still[gate.id]
         past = [waiver(o) for o in waived[gate.run]]
         told = asked(
             gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more, waived=past
         )
-        for line in told:
+        for line in (*told, *remedy_lines(remedies)):
             deck.say(line)
         deck.say()
 
 
-def _stands_still(deck: Deck, gate: "Gate") -> tuple[str, list[str]]:
-    """Of a task that cannot go on: why, and what is legal beside the answer."""
+def _stands_still(deck: Deck, gate: "Gate") -> "tuple[str, list[str], list[Remedy]]":
+    """Of a task that cannot go on: why, what is legal beside the answer, and what helps where its base tree is red."""
     if gate.job != "again":
-        return "", []
+        return "", [], []
     from steersman.runtime.projections import picture
+    from steersman.views.screen import stop_remedies
     from steersman.views.ways import command
 
     try:
         seen = picture(deck.sight.world, gate.run).status
     except SteersmanError:  # that it cannot be read is told with its texts
-        return "", []
-    return seen.cause, [command(word, gate.run, deck.me) for word in seen.besides]
+        return "", [], []
+    more = [command(word, gate.run, deck.me) for word in seen.besides]
+    return seen.cause, more, stop_remedies(seen, deck.me) if seen.base_problem else []
 
 
 def _texts(deck: Deck, run: str, *, alone: bool) -> "Text":

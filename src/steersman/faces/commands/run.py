@@ -46,7 +46,11 @@ if TYPE_CHECKING:
 @click.option(
     "--dry", is_flag=True, help="Create nothing; show gates, the most agent calls, checks and budget."
 )
-@click.option("--detach", is_flag=True, help="Create the run, drive it in the background, return at once.")
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Create the run and drive it in the background; returns when its driver has started.",
+)
 @click.option(
     "--unattended", is_flag=True, help="First check everything that could stop it while nobody looks."
 )

@@ -20,7 +20,7 @@ def why(deck: Deck, *, run: str) -> None:
 def tell_why(deck: Deck, found: str) -> None:
     """Why a run stands where it stands."""
     from steersman.faces.papers import touched
-    from steersman.runtime.projections import overrides, reading, stands_still
+    from steersman.runtime.projections import overrides, reading, stands_still, stopped_on_base
     from steersman.views.status import waiver
     from steersman.views.why import Reason, lines
     from steersman.views.why import why as reasons_of
@@ -37,6 +37,7 @@ def tell_why(deck: Deck, found: str) -> None:
         me=deck.me,
         text=reading(live),
         cause=stands_still(world, live),
+        base_problem=stopped_on_base(world, live),
         title=live.title,
     )
     reasons += [Reason("override", f"overridden: {waiver(o)}") for o in overrides(world, found)]
