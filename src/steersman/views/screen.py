@@ -142,6 +142,8 @@ def step(e: Entry) -> str | None:
 def _checked(e: Entry, part: dict[str, Any]) -> str | None:
     """A check that is over: one that passed and counted no test is not what a test report calls passed."""
     verdict = part.get("verdict", "")
+    if part.get("variant") == "new tests":
+        return f"new tests on the base's code: {'they pass there too' if verdict == 'passed' else 'not all pass, as it should be'}"
     counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
     name = next((key.partition(":")[2] for item in e.held for key in reversed(item.parts)), "")
     where = " on the base tree" if any(item.job.startswith("measure") for item in e.held) else ""
@@ -157,7 +159,7 @@ def _measured(told: Any) -> str:
 
 
 def _of_variant(part: dict[str, Any]) -> str:
-    return f" ({part['variant']})" if part.get("variant") else ""
+    return " with the base's tests" if part.get("variant") else ""
 
 
 def _step(e: Entry) -> str | None:
