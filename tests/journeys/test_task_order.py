@@ -37,6 +37,7 @@ def test_it_begins_on_what_the_other_has_left(project: Project):
     assert listed(project, second)["step"] == "waiting"
 
     done = project.call("tasks", "accept", first)
+    assert "| ann | accepted the change | `" in project.call("report", first).out.partition("## Delivered")[2]
     assert done.code == 0, done
     assert f"task {second} waits for this one" in done.out
     assert f"steersman tasks next {second}" in done.out

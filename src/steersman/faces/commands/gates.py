@@ -66,7 +66,7 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
         told = asked(
             gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more, waived=past
         )
-        for line in (*told, *remedy_lines(remedies)):
+        for line in (*told, *([""] if remedies else []), *remedy_lines(remedies)):
             deck.say(line)
         deck.say()
 

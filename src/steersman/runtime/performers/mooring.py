@@ -116,10 +116,11 @@ def _rewritten(call: Call, found: Rebased) -> BaseFacts | None:
     if not found.dropped or call.given("seen_tip") == found.base:
         return None
     said = (
-        f"{call.given('target')} was rewritten: it no longer has these commits, which this change was made on. "
-        "The branch of the run would bring them back; the change alone can be put on the branch as it is now."
+        f"{call.given('target')} was rewritten: it no longer has the commits below.",
+        "This change was made on them; the run's own branch would bring them back.",
+        "The change alone can be put on the branch as it is now.",
     )
-    told = "\n".join((said, *map(one_line, found.dropped)))
+    told = "\n".join((*said, *map(one_line, found.dropped)))
     return BaseFacts(
         moved=True, rewritten=len(found.dropped), base=found.base, told_ref=call.payloads.put(told)
     )
