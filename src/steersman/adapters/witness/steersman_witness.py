@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from steersman_integrity import RunnerWatch, loaded_modules
 from steersman_wire import ENDED, taken
 
@@ -80,6 +81,7 @@ class Witness:
             self._from[worker] = files
             self._tell("from", worker, files)
 
+    @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker of pytest-xdist is done."""
         replaced, loaded = getattr(node, "workeroutput", {}).get(_FOUND, ([], {}))
