@@ -22,7 +22,13 @@ from steersman.contracts.task.facts import BaseFacts
 from steersman.kernel.step import name_facts
 from steersman.machines.roundtable import MACHINE
 
-HERE = {"tree": "t1", "failed_commands": ["unit"], "failure_keys": ["unit!"], "contract_digest": "d"}
+HERE = {
+    "tree": "t1",
+    "failed_commands": ["unit"],
+    "failure_keys": ["unit!"],
+    "contract_digest": "d",
+    "deliver": "merge",
+}
 
 # fmt: off
 CASES = [
@@ -139,6 +145,12 @@ def test_every_pair_of_every_naming_is_reached():
         | {(job, e) for job in AGENTS for e in PROVIDER_CLASSES}
     )
     assert named == told
+
+
+def test_a_branch_of_its_own_is_overtaken_by_nothing():
+    """Only a merge can be overtaken: a delivery to the run's own branch that says so has failed."""
+    here = at("test", **{**HERE, "deliver": "branch"})
+    assert name_facts(MACHINE, here, "deliver", DeliveryFacts(moved=True)).event.name == "delivery_failed"
 
 
 TOUCHED = [
