@@ -288,19 +288,9 @@ def test_both_streams_are_recorded_apart(workdir):
 
 @pytest.mark.parametrize("option", ["no:xdist", "no:cacheprovider"])
 def test_pytest_reports_with_and_without_xdist(workdir, option):
-    """The reporter needs no plugin that a project may not have, and hears the workers of one that it has."""
+    """The reporter needs no plugin that a project may not have."""
     (workdir / "test_x.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
     found = run((PY, "-m", "pytest", "-q", "-p", option), workdir)
     assert (found.verdict, found.exit_code, found.report.passed, found.report.failed) == (
         "failed", 1, ("test_x.py::test_a",), ("test_x.py::test_b",)
     ), found.output  # fmt: skip
-
-
-def test_pytest_reports_from_workers(workdir):
-    """Tests that pytest-xdist runs in other processes are told by name and file."""
-    (workdir / "test_x.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
-    found = run((PY, "-m", "pytest", "-q", "-n", "2"), workdir, seconds=60)
-    assert (found.verdict, sorted(found.report.passed)) == (
-        "passed",
-        ["test_x.py::test_a", "test_x.py::test_b"],
-    )
