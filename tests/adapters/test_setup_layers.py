@@ -260,3 +260,58 @@ def test_what_checks_leave_behind_is_not_judged(open_bench):
     for text in ("one", "two"):
         assert open_bench.run(tree, f"open('.cache.txt', 'w').write('{text}')").verdict == "passed"
     assert open_bench.run(tree, REWRITE).verdict == "failed"
+
+
+def test_build_output_of_setup_is_kept_apart(bench):
+    """What setup builds in `target` can be written by checks, each in its own copy."""
+    build = "import os; os.makedirs('target'); open('target/out', 'w').write('built')"
+    tree = bench.tree()
+    assert len(bench.set_up(tree, build)) == 1
+    changed = bench.tree(bench.change(calc_py="x = 2\n"))
+    assert bench.set_up(changed, build) == ()
+    assert bench.run(changed, "open('target/out', 'a').write('!')").exit_code == 0
+    assert bench.run(changed, "print(open('target/out').read())").output == "built\n"
+
+
+def test_build_output_of_another_base_is_never_fresh(bench):
+    """A base that was built in between makes every file that differs from it newer than its build output."""
+    build = "import os; os.makedirs('target', exist_ok=True); open('target/out', 'w').write(open('calc.py').read())"
+    stale = "import os; print(os.stat('calc.py').st_mtime > os.stat('target/out').st_mtime)"
+    first = bench.tree()
+    bench.set_up(first)
+    bench.run(first, build)
+    changed = bench.tree(bench.change(requirements_txt="a==1\n"))
+    bench.set_up(changed)
+    assert bench.run(changed, stale).output == "False\n"
+    (bench.repo / "calc.py").write_text("x = 3\n")
+    bench.commit("Second")
+    second = bench.tree()
+    bench.set_up(second)
+    bench.run(second, build)
+    assert bench.run(changed, stale).output == "True\n"
+
+
+def test_a_tree_whose_files_cannot_be_listed_passes_nothing(open_bench):
+    """Without a sandbox a check may damage what the next one is compared with: that one has not passed."""
+    tree = open_bench.tree(open_bench.change(calc_py="x = 2\n"))
+    open_bench.set_up(tree)
+    Path(f"{tree.path}.index").write_text("planted")
+    result = open_bench.run(tree, "print('fine')")
+    assert (result.verdict, result.exit_code) == ("failed", None)
+    assert "cannot list the files" in result.reason
+
+
+def test_a_setup_that_does_not_work_any_more_is_made_again(bench):
+    """A check on the base that cannot start drops the layer: the next tree is set up from scratch."""
+    tree = bench.tree()
+    bench.set_up(tree)
+    assert bench.run(tree, "import sys; sys.exit(127)").exit_code == 127
+    assert len(bench.set_up(bench.tree())) == 1
+
+
+def test_a_variable_of_the_project_is_an_input_of_setup(bench):
+    """Another `[env]` is another setup."""
+    steps = [Command("setup 1", (PY, "-c", INSTALL))]
+    for env, ran in (({"A": "1"}, 1), ({"A": "1"}, 0), ({"A": "2"}, 1)):
+        commands = LocalCommands((), bench.sandbox, env=env)
+        assert len(asyncio.run(commands.set_up(steps, bench.tree(), "r1:9:1", 60))) == ran

@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from steersman.adapters.file_states import list_created, list_plain_files, read_states
+from steersman.adapters.file_states import list_created, read_states
 from steersman.adapters.processes import Executed
 from steersman.adapters.reports import asked
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.adapters.setup_layers import (
     Attached,
-    age_unchanged_files,
     attach_layer,
     find_layer,
     keep_layer,
@@ -24,7 +23,7 @@ from steersman.adapters.setup_layers import (
     restore_files,
 )
 from steersman.adapters.summary_patterns import count_summary
-from steersman.adapters.tree_commands import TreeCommands
+from steersman.adapters.tree_commands import NOT_FOUND, TreeCommands
 from steersman.adapters.tree_paths import out_of_bounds
 from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_path
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
@@ -38,7 +37,6 @@ from steersman.judges.text import printable
 from steersman.ports.sandbox import Sandbox
 
 Verdict = Literal["passed", "failed", "timeout", "no_tests"]
-NOT_FOUND = 127  # of a shell, and of the first program in a box
 
 
 class LocalCommands:
@@ -61,7 +59,8 @@ class LocalCommands:
     ) -> None:
         self._allow, self._grammars = allow, grammars
         self._sandbox = sandbox or OpenSandbox("none was asked for")
-        self._trees = TreeCommands(self._sandbox, network=network, env=dict(env or {}), writable=writable)
+        self._env = dict(env or {})
+        self._trees = TreeCommands(self._sandbox, network=network, env=self._env, writable=writable)
 
     def problem(self, command: Command) -> str | None:
         """Why this command may not run here, or None: a project check may, a proposed one has to be on the list."""
@@ -139,7 +138,7 @@ class LocalCommands:
         if not self._sandbox.isolated:
             return await self._set_up_in_place(steps, place, tree, effect, seconds)
         before = read_states(place.path)
-        key = layer_key([(step.cwd, *step.argv) for step in steps], place.path, before)
+        key = layer_key([(step.cwd, *step.argv) for step in steps], self._env, place.path, before)
         async with locked_layer(place, key):
             layer = find_layer(place, key, tree.tree)
             results: tuple[CommandResult, ...] = ()
@@ -151,7 +150,6 @@ class LocalCommands:
                 after = restore_files(place, before)
                 layer = keep_layer(place, key, tree.tree, before, after, shared=not tree.changed)
         attach_layer(place, layer, changed=tree.changed)
-        age_unchanged_files(place.path, layer, list_plain_files(before))
         return results
 
     async def _set_up_in_place(

@@ -30,98 +30,27 @@ from steersman.adapters.file_states import (
 from steersman.adapters.git_cli import run
 from steersman.adapters.removal import delete
 from steersman.adapters.tree_places import TreePlace
+from steersman.errors import WorkspaceError
 
 # Files that say what is installed, wherever they are in the tree.
+# fmt: off
 INPUTS = (
-    *("uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt"),
-    *(
-        "requirements*.in",
-        "constraints*.txt",
-        "pyproject.toml",
-        "setup.py",
-        "setup.cfg",
-        "tox.ini",
-        "environment.yml",
-    ),
-    *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "pnpm-workspace.yaml"),
-    *(
-        "yarn.lock",
-        ".yarnrc.yml",
-        ".npmrc",
-        "bun.lock",
-        "bun.lockb",
-        "lerna.json",
-        ".python-version",
-        ".nvmrc",
-    ),
-    *(
-        "go.mod",
-        "go.sum",
-        "go.work",
-        "go.work.sum",
-        "Cargo.toml",
-        "Cargo.lock",
-        "rust-toolchain*",
-        ".tool-versions",
-    ),
-    *(
-        "build.gradle*",
-        "settings.gradle*",
-        "gradle.properties",
-        "gradle-wrapper.properties",
-        "libs.versions.toml",
-    ),
-    *(
-        "pom.xml",
-        "maven-wrapper.properties",
-        "Gemfile",
-        "Gemfile.lock",
-        "composer.json",
-        "composer.lock",
-        "mix.lock",
-    ),
+    "uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile", "Pipfile.lock", "*requirements*.txt", "tox.ini",
+    "requirements*.in", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "environment.yml",
+    ".python-version", ".tool-versions", "package.json", "package-lock.json", "npm-shrinkwrap.json", "lerna.json",
+    "pnpm-lock.yaml", "pnpm-workspace.yaml", "yarn.lock", ".yarnrc.yml", ".npmrc", "bun.lock", "bun.lockb", ".nvmrc",
+    "go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "rust-toolchain*", "build.gradle*",
+    "settings.gradle*", "gradle.properties", "gradle-wrapper.properties", "libs.versions.toml", "pom.xml",
+    "maven-wrapper.properties", "Gemfile", "Gemfile.lock", "composer.json", "composer.lock", "mix.lock",
 )
 # What package managers create; anything else that setup leaves in a tree was made from its sources.
 DEPENDENCIES = (
-    *(
-        ".venv",
-        "venv",
-        "env",
-        ".tox",
-        ".nox",
-        "*.egg-info",
-        "*.dist-info",
-        "__pycache__",
-        "node_modules",
-        ".yarn",
-    ),
-    *(
-        ".pnp.cjs",
-        ".pnp.loader.mjs",
-        "package-lock.json",
-        "yarn.lock",
-        "pnpm-lock.yaml",
-        "uv.lock",
-        "poetry.lock",
-    ),
-    *(
-        "Cargo.lock",
-        "go.sum",
-        "go.work.sum",
-        "vendor",
-        "target",
-        ".gradle",
-        ".mvn",
-        ".bundle",
-        ".cache",
-        ".npm",
-    ),
+    ".venv", "venv", "env", ".tox", ".nox", "*.egg-info", "*.dist-info", "__pycache__", "node_modules", ".yarn",
+    ".pnp.cjs", ".pnp.loader.mjs", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock",
+    "Cargo.lock", "go.sum", "go.work.sum", "vendor", ".gradle", ".mvn", ".bundle", ".cache", ".npm",
 )
-BUILD_OUTPUT = (
-    "target",
-    ".gradle",
-    "build/.gradle",
-)  # that checks on the base leave for those that come after
+# fmt: on
+BUILD_OUTPUT = ("target", ".gradle", "build/.gradle")  # kept from setup and checks on the base, and copied
 WRITABLE_INSIDE = {"node_modules": (".cache", ".vite", ".vite-temp", ".vitest", ".tmp")}
 KEPT_LAYERS = 6
 KEPT_SECONDS = 14 * 86_400
@@ -178,10 +107,10 @@ def add_writable(place: TreePlace, folders: Iterable[str]) -> None:
         _save(place.setups / "writable.json", tuple(sorted(known.union(folders))))
 
 
-def layer_key(steps: Sequence[tuple[str, ...]], top: Path, states: States) -> str:
-    """The digest of the setup steps and of all files that say what they install."""
+def layer_key(steps: Sequence[tuple[str, ...]], env: Mapping[str, str], top: Path, states: States) -> str:
+    """The digest of the setup steps, the variables of `[env]` and all files that say what is installed."""
     names = sorted(name for name in list_plain_files(states) if _is_input(name, steps))
-    inputs = [*map(list, steps), sorted(read_digests(str(top), names).items())]
+    inputs = [*map(list, steps), sorted(env.items()), sorted(read_digests(str(top), names).items())]
     return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()[:24]
 
 
@@ -200,7 +129,7 @@ def keep_layer(
     place: TreePlace, key: str, tree: str, before: States, after: States, *, shared: bool
 ) -> Layer:
     """Moves what setup has created out of the tree into a layer, shared or for this tree alone."""
-    created = tuple(sorted(list_created(before, after)))
+    created = tuple(sorted(name for name in list_created(before, after) if name not in BUILD_OUTPUT))
     record = Record(created=created, from_sources=any(map(_is_from_sources, created)))
     name = _of_tree(key, tree) if record.from_sources else key
     layer = Layer(place.setups / name if shared else place.beside("setup"))
@@ -210,6 +139,7 @@ def keep_layer(
     for entry in created:
         _move(place.path / entry, layer.tree / entry)
         _make_writable_inside(layer.tree / entry)
+    _move_build_output(place, layer)
     _save(layer.path / "record.json", record)
     _remove_old(place.setups, layer)
     return layer
@@ -234,6 +164,8 @@ def note_setup(place: TreePlace, attached: Attached) -> None:
 def list_tracked(place: TreePlace) -> frozenset[str]:
     """The files of the commit that a tree was made from."""
     answer = run(("ls-files", "-z"), place.path, _git_places(place))
+    if answer.code != 0:
+        raise WorkspaceError(f"git cannot list the files of {place.path}: {answer.err.strip()[:300]}")
     return frozenset(os.fsdecode(name) for name in answer.out.split(b"\0")[:-1])
 
 
@@ -250,7 +182,11 @@ def restore_files(place: TreePlace, before: States) -> States:
     after = read_states(place.path)
     if names := list_changed_files(before, after):
         feed = b"".join(os.fsencode(name) + b"\0" for name in names)
-        run(("checkout-index", "--force", "-z", "--stdin"), place.path, _git_places(place), feed)
+        answer = run(("checkout-index", "--force", "-z", "--stdin"), place.path, _git_places(place), feed)
+        if answer.code != 0:
+            raise WorkspaceError(
+                f"setup changed {names[0]}, which cannot be restored: {answer.err.strip()[:300]}"
+            )
         after = read_states(place.path)
     return after
 
@@ -262,11 +198,20 @@ def read_attached(place: TreePlace) -> Attached:
 
 def publish_build(place: TreePlace, layer: Layer) -> None:
     """Moves the build output that a check on the base has left in the tree into the layer."""
+    _move_build_output(place, layer)
+    attach_layer(place, layer, changed=False)
+
+
+def drop_layer(layer: Layer) -> None:
+    """Forgets a layer that does not work any more: the next tree is set up from scratch."""
+    delete(layer.path / "record.json")
+
+
+def _move_build_output(place: TreePlace, layer: Layer) -> None:
     for name in BUILD_OUTPUT:
         source, goal = place.path / name, layer.build / name
         if source.is_dir() and not source.is_symlink() and not goal.exists() and any(source.iterdir()):
             _move(source, goal)
-    attach_layer(place, layer, changed=False)
 
 
 def note_sources(layer: Layer, digests: Mapping[str, str] | None) -> None:
@@ -277,27 +222,42 @@ def note_sources(layer: Layer, digests: Mapping[str, str] | None) -> None:
         _save(layer.path / "sources.json", dict(digests))
 
 
-def age_unchanged_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
-    """Gives files that are as they were when the build output was built an old date, and no other file.
+def date_files(top: Path, layer: Layer, names: Iterable[str]) -> None:
+    """Gives files that are as they were when the build output was built an old date, and all others a new one.
 
-    Build tools compare dates: without this every fresh tree is built from scratch.
+    Build tools compare dates. Without this every fresh tree is built from scratch, and with dates of another time a
+    stale build would pass for a new one: the caller holds the lock of the build output.
     """
-    built_from = _load(layer.path / "sources.json", dict[str, str])
-    if not built_from or not layer.built_names():
+    if not layer.built_names():
         return
+    built_from = _load(layer.path / "sources.json", dict[str, str]) or {}
     for name, digest in read_digests(str(top), names).items():
-        if built_from.get(name) == digest:
-            os.utime(top / name, (OLD_TIME, OLD_TIME))
+        as_built = built_from.get(name) == digest
+        if as_built or os.stat(top / name).st_mtime == OLD_TIME:
+            os.utime(top / name, (OLD_TIME, OLD_TIME) if as_built else None)
 
 
 @contextlib.asynccontextmanager
 async def locked_layer(place: TreePlace, key: str) -> AsyncIterator[None]:
     """Only one process builds a layer at a time; the others wait for it."""
     place.setups.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(place.setups / f".{key}.lock", "wb") as file:  # noqa: ASYNC230  a small local file
+    async with _locked(place.setups / f".{key}.lock", fcntl.LOCK_EX):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def locked_build(layer: Layer, *, writes: bool) -> AsyncIterator[None]:
+    """A check on the base has the build output for itself; nobody copies it while it is written."""
+    async with _locked(layer.path / ".build.lock", fcntl.LOCK_EX if writes else fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _locked(path: Path, kind: int) -> AsyncIterator[None]:
+    with open(path, "wb") as file:  # noqa: ASYNC230  a small local file
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, kind | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 await asyncio.sleep(0.2)

@@ -6,6 +6,7 @@
 import asyncio
 import os
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from steersman.adapters.command_environment import command_environment, toolchain_folders
@@ -24,7 +25,10 @@ from steersman.adapters.setup_layers import (
     Attached,
     Layer,
     add_writable,
+    date_files,
+    drop_layer,
     list_tracked,
+    locked_build,
     note_sources,
     publish_build,
     read_attached,
@@ -34,7 +38,10 @@ from steersman.adapters.tree_places import TreePlace, find_tree_place
 from steersman.adapters.tree_views import OpenedView, Purpose
 from steersman.contracts.commands import Command
 from steersman.contracts.config import ENV_REFERENCE
+from steersman.errors import WorkspaceError
 from steersman.ports.sandbox import Box, Sandbox
+
+NOT_FOUND = 127  # of a shell, and of the first program in a sandbox
 
 
 class TreeCommands:
@@ -55,43 +62,87 @@ class TreeCommands:
         if setup:
             return await self._run(command, workdir, effect, seconds, report, "setup")
         place = find_tree_place(workdir)
-        attached = read_attached(place) if place is not None else Attached()
-        skip = frozenset(attached.created)
-        before = await asyncio.to_thread(read_states, workdir, skip)
-        judged = before if place is None else _only(before, await asyncio.to_thread(list_tracked, place))
-        if attached.changed or place is None:
-            done = await self._run(command, workdir, effect, seconds, report, "change")
+        try:
+            if place is None:
+                before = read_states(workdir)
+                done = await self._run(command, workdir, effect, seconds, report, "change")
+                return _with_changes(done, before, read_states(workdir))
+            attached = read_attached(place)
+            check = self._check_change if attached.changed else self._check_base
+            return await check(command, place, attached, effect, seconds, report)
+        except WorkspaceError as error:
+            return _not_started(str(error))
+
+    async def _check_change(
+        self, command: Command, place: TreePlace, attached: Attached, effect: str, seconds: int, report: Asked
+    ) -> Executed:
+        """A check of what an agent has written: nothing of it may change, and nothing that it writes is kept."""
+        workdir, skip = str(place.path), frozenset(attached.created)
+        tracked = await asyncio.to_thread(list_tracked, place)
+        layer, view = _layer_of(attached), None
+        if layer is not None:  # so there is a sandbox
+            async with locked_build(layer, writes=False):
+                await asyncio.to_thread(_date_tracked, place, layer, tracked)
+                view = await asyncio.to_thread(OpenedView, workdir, "change", self._writable)
+        before = _only(await asyncio.to_thread(read_states, workdir, skip), tracked)
+        done = await self._run(command, workdir, effect, seconds, report, "change", view)
+        return _with_changes(done, before, await asyncio.to_thread(read_states, workdir, skip))
+
+    async def _check_base(
+        self, command: Command, place: TreePlace, attached: Attached, effect: str, seconds: int, report: Asked
+    ) -> Executed:
+        """A check of what a person has committed: where it writes and what it builds is kept for those after it."""
+        workdir, skip = str(place.path), frozenset(attached.created)
+        tracked = await asyncio.to_thread(list_tracked, place)
+        layer = _layer_of(attached)
+        async with locked_build(layer, writes=True) if layer is not None else nullcontext():
+            if layer is not None:
+                await asyncio.to_thread(_date_tracked, place, layer, tracked)
+            before = await asyncio.to_thread(read_states, workdir, skip)
+            judged = _only(before, tracked)
+            digests = await asyncio.to_thread(read_digests, workdir, list_plain_files(judged))
+            done = await self._run(command, workdir, effect, seconds, report, "base")
             after = await asyncio.to_thread(read_states, workdir, skip)
-            return done._replace(changed=(*done.changed, *list_changed_files(judged, after)))
-        digests = await asyncio.to_thread(read_digests, workdir, list_plain_files(before))
-        done = await self._run(command, workdir, effect, seconds, report, "base")
-        after = await asyncio.to_thread(read_states, workdir, skip)
-        changed = _really_changed(workdir, list_changed_files(judged, after), digests)
-        if attached.layer and not changed:
-            _publish(
-                place, Layer(Path(attached.layer)), before, after, digests if done.exit_code == 0 else None
-            )
+            changed = _really_changed(workdir, list_changed_files(judged, after), digests)
+            if layer is not None and done.exit_code in (None, NOT_FOUND):
+                drop_layer(layer)
+            elif layer is not None and not changed:
+                _publish(place, layer, before, after, digests if done.exit_code == 0 else None)
         return done._replace(changed=tuple(changed))
 
     async def _run(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,
+        report: Asked,
+        purpose: Purpose,
+        view: OpenedView | None = None,
     ) -> Executed:
         if self._sandbox.isolated:
-            return await self._run_in_sandbox(command, workdir, effect, seconds, report, purpose)
+            return await self._run_in_sandbox(command, workdir, effect, seconds, report, purpose, view)
         env = command_environment(resolve_env(self._env), setup=purpose == "setup", online=True)
-        if (
-            command.source == "tester" and command.argv[0] == "git"
-        ):  # in a sandbox git finds a configuration of ours
+        # In a sandbox git finds a configuration of ours.
+        if command.source == "tester" and command.argv[0] == "git":
             env |= quiet()
         folder, own = os.path.join(workdir, command.cwd), join_environment(env, report.env)
         return await execute(command.argv, folder, own, seconds, effect, cap=report.cap, errors_apart=True)
 
     async def _run_in_sandbox(
-        self, command: Command, workdir: str, effect: str, seconds: int, report: Asked, purpose: Purpose
+        self,
+        command: Command,
+        workdir: str,
+        effect: str,
+        seconds: int,
+        report: Asked,
+        purpose: Purpose,
+        opened: OpenedView | None,
     ) -> Executed:
         network = None if purpose == "setup" or self._network else ()
         try:
-            with await asyncio.to_thread(OpenedView, workdir, purpose, self._writable) as view:
+            opened = opened or await asyncio.to_thread(OpenedView, workdir, purpose, self._writable)
+            with opened as view:
                 env = command_environment(
                     resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
                 )
@@ -112,6 +163,19 @@ class TreeCommands:
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:
             return _not_started(f"cannot start {command.argv[0]}: {error}")
+
+
+def _layer_of(attached: Attached) -> Layer | None:
+    return Layer(Path(attached.layer)) if attached.layer else None
+
+
+def _date_tracked(place: TreePlace, layer: Layer, tracked: Collection[str]) -> None:
+    states = read_states(place.path, frozenset((*layer.built_names(),)))
+    date_files(place.path, layer, [name for name in list_plain_files(states) if name in tracked])
+
+
+def _with_changes(done: Executed, before: States, after: States) -> Executed:
+    return done._replace(changed=(*done.changed, *list_changed_files(before, after)))
 
 
 def _only(states: States, names: Collection[str]) -> States:
