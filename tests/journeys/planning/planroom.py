@@ -8,7 +8,6 @@ from voyage import Project, Said
 
 GOAL = "Fix the discount of large orders"
 FILE = "src/chandler/prices.py"
-NARROW = f'!intent.files.exists(f, f == "{FILE}")'  # denies what is not about this one file
 BODY = {
     "version": "1.0.0",
     "status": "active",
@@ -89,9 +88,12 @@ class Plans:
         (self.project.place / "answers.json").write_text(json.dumps(pack))
         return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
-    def put_back(self, run: str, scope: str) -> "Planned":
-        """Puts a denied command back, with a scope beside it."""
-        return self.answers(run, leave_out=("include", ""), stop=("text", scope))
+    def say(self, run: str, pack: dict[str, Any], words: dict[str, str], text: str) -> "Planned":
+        """Says a word to each question that is named, with `text` where the word takes one; the others stay silent."""
+        answers = [{"question_id": q, "answer": w, "text": text * (w == "text")} for q, w in words.items()]
+        given = {"question_pack_id": pack["question_pack_id"], "answers": answers}
+        (self.project.place / "answers.json").write_text(json.dumps(given))
+        return Planned(self, self.project.call("plan", "answer", run, "../answers.json", "--json"))
 
 
 class Planned:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from launch import Order
-from planroom import FILE, NARROW, Plans
+from planroom import Plans
 
 from steersman.judges.planning.intent import checksum
 
@@ -62,20 +62,6 @@ def test_a_passed_precheck_is_called_passed(plans):
     tape = plans.plan(plans.write(plans.intent(mode="full_auto"))).tape()
     assert [d["outcome"] for d in tape["decisions"] if d["decision_type"] == "policy_check"] == ["passed"]
     assert tape["metadata"]["decisions"] == len(tape["decisions"])
-
-
-def test_each_record_of_questions_lists_its_own(plans):
-    """§Audit Requirements: a round of asking names the pack of that round, not those that came later."""
-    plans.rule("rule_story_soft", "deny", "warn", NARROW)
-    waits = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
-    assert plans.put_back(waits.run, "docs/").state == "AWAITING_ANSWERS"
-    done = plans.put_back(waits.run, FILE)
-    assert done.state == "DONE"
-    asked = [e["record"]["packs"] for e in audit(plans, waits.run) if e["event_type"] == "question_emitted"]
-    assert [len(packs) for packs in asked] == [1, 1]
-    assert asked[0] != asked[1]
-    kinds = [e["event_type"] for e in audit(plans, waits.run)]
-    assert (kinds.count("conflict_detected"), kinds.count("conflict_resolved")) == (2, 1)
 
 
 def test_log_and_tape_never_contradict_each_other_about_a_guard(plans):

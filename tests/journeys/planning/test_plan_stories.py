@@ -5,7 +5,7 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from planroom import FILE, NARROW, Plans
+from planroom import FILE, Plans
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "schemas"
 
@@ -151,46 +151,6 @@ def test_a_model_that_the_policy_forbids_aborts(plans):
 
 
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_answers_against_rules_come_back_three_times_and_then_block(plans):
-    """§Loop Detection: three conflicts re-enter RULES_EVALUATED; the fourth ends the run with the conflict's details."""
-    plans.rule("rule_story_soft", "deny", "warn", NARROW)
-    now = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
-    for _ in range(3):
-        assert now.state == "AWAITING_ANSWERS"
-        now = plans.put_back(now.run, "docs/")
-    assert now.state == "AWAITING_ANSWERS"
-    assert now.states().count("RULES_EVALUATED") == 4
-    end = plans.put_back(now.run, "docs/")
-    assert (end.code, end.state) == (1, "BLOCKED")
-    assert end.failure["cause"] == "answers_conflict"
-    assert "rule_story_soft" in json.dumps(end.failure)
-
-
-def test_a_conflict_can_be_resolved(plans):
-    """§7: after a conflict the rules are asked with the scope that was answered, and a scope that they allow leads on."""
-    plans.rule("rule_story_soft", "deny", "warn", NARROW)
-    waits = plans.plan(plans.write(plans.intent(scoped=False)), "--policy", plans.policy())
-    again = plans.put_back(waits.run, "docs/")
-    assert again.state == "AWAITING_ANSWERS"
-    done = plans.put_back(again.run, FILE)
-    assert done.state == "DONE", done.failure
-    assert done.states().count("RULES_EVALUATED") == 3
-    planned = plans.project.call("plan", "explain", done.run, "--json").json()["actions"]
-    assert "cmd_edit_files" in [action["command_id"] for action in planned]
-    log = plans.project.call("audit", "tape", waits.run, "--as", "auditlog", "--json").json()
-    assert "conflict_detected" in [e["event_type"] for e in log["entries"]]
-
-
-def test_what_no_answer_could_put_back_is_not_offered(plans):
-    """A rule that goes by nothing that can be answered leaves the command out; nobody is led to say otherwise."""
-    plans.rule("rule_story_soft", "deny", "warn")
-    waits = plans.plan(plans.write(plans.intent()), "--policy", plans.policy())
-    refused = plans.answered(waits.run, "include")
-    assert (refused.code, "include is no answer" in refused.said.err) == (4, True)
-    done = plans.answered(waits.run, "leave_out")
-    assert done.state == "DONE"
 
 
 def test_a_fix_that_changes_nothing_is_none(plans):
@@ -619,17 +579,6 @@ def test_a_plan_without_its_signature_or_with_another_key_is_not_trusted(plans, 
 
 
 # ── what is left ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_rule_about_files_sees_the_scope_that_was_answered(plans):
-    """§7, §8: leaving the scope open and naming it in an answer does not lead around a rule."""
-    plans.rule(
-        "rule_story_files", "deny", "block", when='intent.files.exists(f, f.startsWith("src/chandler/"))'
-    )
-    waits = plans.plan(plans.write(plans.intent(scoped=False)))
-    done = plans.answered(waits.run, "text", text=FILE)
-    assert (done.state, done.failure["cause"]) == ("BLOCKED", "rest_denied")
-    assert "rule_story_files" in json.dumps(done.failure)
 
 
 def test_full_auto_does_not_take_a_high_risk(plans):

@@ -6,7 +6,7 @@ No condition could be another one unseen: with it, or with any part of it, alway
 import re
 from typing import Any, NamedTuple
 
-import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, bundle, decide, intent_of
 from intent_samples import content
 from msgspec.structs import replace
@@ -126,7 +126,7 @@ def named(shown: Shown) -> str:
     return f"{shown.rule}-{shown.command}-{'-'.join(map(str, shown.setting))}"
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=named)
+@for_each_case("shown", SHOWN)
 def test_a_built_in_rule_fires(shown):
     """Where it fires, and what all rules together then say."""
     decision = asked(shown, {})
@@ -136,7 +136,7 @@ def test_a_built_in_rule_fires(shown):
     )
 
 
-@pytest.mark.parametrize("shown", SHOWN, ids=named)
+@for_each_case("shown", SHOWN)
 def test_with_one_thing_changed_it_is_silent(shown):
     """The same command in the rule's own scope, and one field of intent, facts, policy or entry another."""
     for change in shown.silent:
@@ -144,7 +144,7 @@ def test_with_one_thing_changed_it_is_silent(shown):
         assert outcome(shown, change) == "silent", change
 
 
-@pytest.mark.parametrize("name", RULES)
+@for_each_case("name", RULES)
 def test_no_part_of_a_condition_could_be_left_out(name):
     """With the condition, or a part of it, put to true or to false, at least one fixture of the rule ends otherwise."""
     fixtures = [(s, change) for s in SHOWN if s.rule == name for change in ({}, *s.silent)]

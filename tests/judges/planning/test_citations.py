@@ -1,7 +1,7 @@
 """What is known can be cited: every fact, every place, every memory has one name, and it fits a reference."""
 
 import msgspec
-import pytest
+from cases import for_each_case
 
 from steersman.contracts.planning.context import (
     Bounds,
@@ -20,7 +20,7 @@ def a_fact(name):
     return Fact(kind="package", name=name, evidence=("ev0123456789ab",))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("name", "ref"),
     [
         ("pytest", "fact://package/pytest"),

@@ -1,7 +1,7 @@
 """How much a plan may ask when intent and policy both have a say (001 §6, RED LINE #2)."""
 
 import msgspec
-import pytest
+from cases import for_each_case
 
 from steersman.contracts.planning.intent import Interaction
 from steersman.contracts.planning.policy import PRESETS
@@ -17,7 +17,7 @@ def _effective(mode, budget, asking, policy, **changed):
     return effective(intent, msgspec.structs.replace(PRESETS[policy], **changed))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("mode", "budget", "asking", "policy", "expected"),
     [
         ("interactive", 10, "conceptual_only", "interactive", ("interactive", "conceptual_only", 10)),

@@ -1,6 +1,6 @@
 """What an intent cites (001 §5): a reference leads where it ends at something, and speaks where that is a reason."""
 
-import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, SEEN, bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
@@ -39,21 +39,21 @@ NOWHERE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("ref", SPEAKS)
+@for_each_case("ref", SPEAKS)
 def test_what_speaks_for_a_command(ref):
     """Facts, memories, lines that the scan has shown, and what the author wants."""
     assert SHELF.leads(ref)
     assert SHELF.speaks(ref)
 
 
-@pytest.mark.parametrize("ref", SAYS_NOTHING)
+@for_each_case("ref", SAYS_NOTHING)
 def test_what_leads_and_says_nothing(ref):
     """A command is not right because the registry has it, a rule is about it, or the intent plans it."""
     assert SHELF.leads(ref)
     assert not SHELF.speaks(ref)
 
 
-@pytest.mark.parametrize("ref", NOWHERE)
+@for_each_case("ref", NOWHERE)
 def test_what_leads_nowhere(ref):
     """A name that looks like evidence is none: the thing behind it has to be there."""
     assert not SHELF.leads(ref)

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.planning.context import Bounds, FactPack
 from steersman.judges.planning.facts import reading
@@ -145,7 +146,7 @@ def test_samples_that_could_not_be_read():
     assert [f.name for f in pack_of("x", [page], choice, BOUNDS).facts] == ["python"]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("path", "outside"),
     [
         ("a/node_modules/b/c.js", "a/node_modules"),

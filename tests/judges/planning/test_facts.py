@@ -3,7 +3,7 @@
 from typing import get_args
 
 import msgspec
-import pytest
+from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -527,7 +527,7 @@ PROJECTS = {
 }
 
 
-@pytest.mark.parametrize(("files", "expected"), PROJECTS.values(), ids=PROJECTS.keys())
+@for_each_case(("files", "expected"), PROJECTS.values())
 def test_a_project_is_known_by_its_files(files, expected):
     """Each fact has its value, its command, its part of the project and its line."""
     assert told(files) == expected
@@ -562,7 +562,7 @@ FIRES = {
 }
 
 
-@pytest.mark.parametrize("kind", get_args(FactKind))
+@for_each_case("kind", get_args(FactKind))
 def test_every_kind_fires_and_one_line_silences_it(kind):
     """A fact is there because of a line, or because of a file's name; without it, it is not."""
     path, text, name, changed = FIRES[kind]
@@ -626,7 +626,7 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize(("files", "expected"), CHECKS.values(), ids=CHECKS.keys())
+@for_each_case(("files", "expected"), CHECKS.values())
 def test_checks_are_the_test_commands_at_the_top(files, expected):
     """One runner of each kind; make and the like only where there is none."""
     assert {name: " ".join(argv) for name, argv in checks_of(scanned(files).facts).items()} == expected

@@ -1,6 +1,6 @@
 """What a policy forbids is found by id, effect, risk and destruction, as the registry has it (001 §12)."""
 
-import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import command, intent, planned, policy, registry
 
@@ -14,7 +14,7 @@ def fields(made, known=None, **changes):
     return tuple(p.field for p in forbidden(made, known or registry(), policy(**changes)))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("changes", "found"),
     [
         ({}, ()),

@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from cases import for_each_case
 from intent_samples import ITEMS, PLAIN, POLICY, REGISTRY, changed, content, intent, pinned, put, sealed
 
 from steersman.contracts.planning.documents import document_schema
@@ -10,7 +11,15 @@ from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.policy import PRESETS
 from steersman.judges.planning.intent import checksum, checksum_matches, sealed_bytes
 from steersman.judges.planning.policy import policy_problems
-from steersman.judges.planning.precheck import facts, passes, precheck, references, troubles, unsealed
+from steersman.judges.planning.precheck import (
+    facts,
+    passes,
+    precheck,
+    references,
+    troubles,
+    unfit,
+    unsealed,
+)
 from steersman.judges.planning.red_lines import claimed_risk, stated_risk, stricter_mode
 from steersman.judges.planning.registry import Registry
 from steersman.judges.planning.seal import sealed as seal
@@ -131,6 +140,21 @@ def test_a_pinned_rule_is_a_reference():
     assert not passes(report)
 
 
+def test_cited_content_is_a_reference():
+    """001 §2, Red Line #5: what evidence cites of the registry is there, active and of that version, by field and fix."""
+    raw = intent()
+    raw["planned_commands"][0]["evidence_refs"] = [
+        "registry://command/cmd_read", "registry://command/cmd_read@9.0.0", "registry://workflow/wf_old", "rule://rule_none",
+    ]  # fmt: skip
+    report = check(sealed(raw))
+    at = "planned_commands[0].evidence_refs"
+    cited = {r.field: r.found for r in report.references if r.field.startswith(at)}
+    assert list(cited.values()) == ["usable", "drifted", "inactive", "missing"]
+    (drifted,) = unfit(report, "drifted")
+    assert (drifted.field, drifted.fix) == (f"{at}[1]", "cite registry://command/cmd_read@1.0.0")
+    assert broken(report) == ["I5"]
+
+
 def test_all_guards_are_looked_at():
     """001 §2: one failure hides no other."""
     raw = put(
@@ -148,7 +172,7 @@ def test_all_guards_are_looked_at():
 # ── red lines ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "path", ["execute", "scope.shell", "planned_commands.1.RUN", "constraints.lock_scope.Sub-Process"]
 )
 def test_i1_payload(path):
@@ -215,7 +239,7 @@ def test_i3_counts_commands():
     assert stated_risk({}, REGISTRY) == "low"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("risk", "told"),
     [
         ({"overall": "low"}, "low"),
@@ -237,8 +261,8 @@ def test_i4_evidence():
     assert "I4" in broken(check({"planned_commands": ["cmd_read"]}))
 
 
-@pytest.mark.parametrize("name", ["no_fabrication", "registry_only"])
-@pytest.mark.parametrize("value", [False, 1, "true", None, ...])
+@for_each_case("name", ["no_fabrication", "registry_only"])
+@for_each_case("value", [False, 1, "true", None, ...])
 def test_i5_constraints(name, value):
     """RED LINE #5: both sentences are there and true."""
     assert broken(check(changed(f"constraints.{name}", value))) == ["I5"]
@@ -304,7 +328,7 @@ SENSELESS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "field"), SENSELESS)
+@for_each_case(("path", "value", "field"), SENSELESS)
 def test_senseless(path, value, field):
     """001 §2 "Schema validation": what fits the form and makes no sense is told with its field, and stops the plan."""
     report = check(changed(path, value))
@@ -371,7 +395,7 @@ def test_policy_presets_are_fine():
         assert check(intent(), msgspec.to_builtins(policy)).policy_problems == ()
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("change", "field"),
     [
         ({"mode": "full_auto"}, "question_budget"),
@@ -423,9 +447,7 @@ def test_checksum_covers_all_but_itself():
     assert b"checksum" not in sealed_bytes(raw)
 
 
-@pytest.mark.parametrize(
-    "raw", [None, [], "x", {}, {"audit": 3}, {"audit": {"checksum": "0" * 64, "n": 0.5}}]
-)
+@for_each_case("raw", [None, [], "x", {}, {"audit": 3}, {"audit": {"checksum": "0" * 64, "n": 0.5}}])
 def test_checksum_is_total(raw):
     """Whatever it is given, it answers; zeros never match."""
     assert len(checksum(raw)) == 64

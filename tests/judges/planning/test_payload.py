@@ -1,12 +1,12 @@
 """Red line I1 (001 RED LINE #1): keys that could carry an execution, however they are spelt."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.judges.planning.payload import MAX_PARTS, MOST, is_fathomable, is_payload, payload
 from steersman.judges.strict_json import MAX_DEPTH
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "key",
     [
         "execute", "EXECUTE", "exe-cute", "e_x_e_c", "exe\u200bcute", "exe\u00adcute", "ｅｘｅｃｕｔｅ", "𝐬𝐡𝐞𝐥𝐥", "éxécuté", "ехес", "ѕһеӏӏ", "ſhell",
@@ -20,7 +20,7 @@ def test_spellings(key):
     assert [p.field != "" for p in payload({"a": [{key: 1}]})] == [True]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "key",
     [
         "",

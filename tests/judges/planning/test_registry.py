@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, rule
 from intent_samples import content, phase
 
@@ -175,7 +176,7 @@ def lineage(*supersedes):
     return msgspec.structs.replace(READ.content.lineage, supersedes=supersedes)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("version", "supersedes", "fields"),
     [
         ("1.0.1", ("cmd_read@1.0.0",), []),
@@ -214,7 +215,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("field", WRONG)
+@for_each_case("field", WRONG)
 def test_workflow(field):
     """Names in a workflow lead somewhere."""
     wrong, message = WRONG[field]

@@ -1,6 +1,7 @@
 """How texts are taken apart into words, and what a plan is given."""
 
 import pytest
+from cases import for_each_case
 
 from steersman.errors import UserError
 from steersman.judges.planning.hidden import hidden
@@ -17,7 +18,7 @@ from steersman.judges.planning.remembering import (
 AT = "2026-01-25T09:30:00Z"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("text", "words"),
     [
         ("", ()),

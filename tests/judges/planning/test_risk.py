@@ -1,7 +1,7 @@
 """Risk and routing: what speaks for danger, with what shows it, and which model the policy leaves (001 §4)."""
 
 import msgspec
-import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, bundle, decide, intent_of
 from intent_samples import content
 
@@ -31,7 +31,7 @@ def test_reading_is_harmless():
     assert assessed(intent_of("cmd_read_code", risk__overall="critical"), bundle()).overall_risk == "critical"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("changed", "facts", "complete", "overall", "what"),
     [
         ({}, READY, True, "medium", "cmd_edit_files is medium"),

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import msgspec
 import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, bundle, decide, intent_of, rule
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def faults(when):
 # ── typed ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "when",
     [
         "true",
@@ -48,7 +49,7 @@ def test_typed(when):
     assert faults(when) == []
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("when", "said"),
     [
         ("comand.id == 'x'", "undeclared reference to 'comand"),
@@ -284,7 +285,7 @@ def test_a_rule_with_a_fault():
     assert "undeclared reference" in decision.reason
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("required", "facts", "complete", "outcome"),
     [
         ("ci", ["ci/github"], True, "fired"),
@@ -329,8 +330,8 @@ ORDER = ("allow", "warn", "require_review", "deny")
 SEVERITY = ("info", "warn", "error", "block")
 
 
-@pytest.mark.parametrize("severity", SEVERITY)
-@pytest.mark.parametrize(("milder", "stricter"), list(combinations(ORDER, 2)))
+@for_each_case("severity", SEVERITY)
+@for_each_case(("milder", "stricter"), list(combinations(ORDER, 2)))
 def test_equal_severity(severity, milder, stricter):
     """At equal severity the stricter decision holds; a deny and an allow at `block` cannot be weighed."""
     ruling = weigh(
@@ -345,17 +346,18 @@ def test_equal_severity(severity, milder, stricter):
     assert bool(ruling.conflict) == torn
 
 
-@pytest.mark.parametrize("graver", range(1, 4))
-@pytest.mark.parametrize("decision", ORDER)
-@pytest.mark.parametrize("other", ORDER)
+@for_each_case("graver", range(1, 4))
+@for_each_case("decision", ORDER)
+@for_each_case("other", ORDER)
 def test_graver_severity(graver, decision, other):
-    """The graver severity holds, whatever the others decide."""
+    """001 §4: the graver severity holds, but a deny holds against every milder decision of any severity."""
     fired = (
         rule("rule_a", severity=SEVERITY[graver], decision=decision),
         rule("rule_b", severity=SEVERITY[graver - 1], decision=other),
     )
-    ruling = weigh(fired)
-    assert (ruling.decision, ruling.severity, ruling.conflict) == (decision, SEVERITY[graver], "")
+    ruling, lesser = weigh(fired), other == "deny" != decision
+    wanted = ("deny", SEVERITY[graver - 1], "") if lesser else (decision, SEVERITY[graver], "")
+    assert (ruling.decision, ruling.severity, ruling.conflict) == wanted
 
 
 def test_what_is_outweighed_is_told():
@@ -366,8 +368,8 @@ def test_what_is_outweighed_is_told():
         rule("rule_a", severity="error", decision="allow"),
         rule("rule_b", decision="deny"),
     )
-    assert (decision.decision, decision.hard) == ("allow", False)
-    assert decision.reason == "rule_a (error, allow): rule_a says so; outweighs rule_b (warn, deny)"
+    assert (decision.decision, decision.hard) == ("deny", False)
+    assert decision.reason == "rule_b (warn, deny): rule_b says so; outweighs rule_a (error, allow)"
 
 
 def test_a_conflict():
@@ -382,7 +384,7 @@ def test_a_conflict():
     assert (decision.decision, decision.hard) == ("deny", True)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("command", "severity", "hard"),
     [
         ("cmd_lint", "error", False),

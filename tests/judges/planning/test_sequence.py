@@ -1,6 +1,6 @@
 """What comes before a planned command (001 §5), and that the rule about backups means it."""
 
-import pytest
+from cases import for_each_case
 from contexts import BUILT_IN, bundle, decide, intent_of
 from msgspec.structs import replace
 
@@ -32,7 +32,7 @@ def before(*phases, plans=(SAVED, APPLIED)):
     return said[APPLIED], preceding(intent, registry).get(APPLIED, ())
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("phases", "plans", "allowed"),
     [
         ([("release", (SAVED, APPLIED), {})], (APPLIED, SAVED), True),
@@ -47,8 +47,6 @@ def before(*phases, plans=(SAVED, APPLIED)):
         ([("release", (SAVED, APPLIED), {"condition": "x"}), ("operations", (APPLIED,), {})], (SAVED, APPLIED), False),
         ([("analysis", (), {})], (SAVED, APPLIED), False),
     ],
-    ids=["as listed", "listed after", "as planned", "planned after", "missing", "an earlier phase", "a later phase",
-         "only perhaps", "wherever it is applied", "perhaps not there", "in no phase"],
 )  # fmt: skip
 def test_a_backup_comes_before_a_migration_or_it_is_none(phases, plans, allowed):
     """`rule_backup_before_migration`: earlier in the phase or in a phase before, wherever the migration is applied."""

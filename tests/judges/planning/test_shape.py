@@ -1,6 +1,6 @@
 """Every way to break the schema of an intent, told in our words: field, line, what to write (001 §2)."""
 
-import pytest
+from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent_samples import POLICY, intent, put
@@ -13,7 +13,7 @@ from steersman.judges.problems import errors_of, validator_of
 INTENT = _schema("execution_intent")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("path", "value", "message", "fix"),
     [
         ("title", ..., "is missing", "add it"),
@@ -65,7 +65,7 @@ def test_one_problem_a_field():
     assert len(schema_problems(put(intent(), "title", "  "))) == 1
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("value", "said"),
     [
         ({"title": "\ud800"}, "lone surrogate"),
@@ -183,7 +183,7 @@ def test_typed_goes_no_deeper_than_it_has_to():
     assert len(schema_problems(typed({"a": deep}, INTENT, set()))) == 1
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("kind", "such"),
     [
         ("workflow", "wf_bug_fix"),
@@ -192,7 +192,7 @@ def test_typed_goes_no_deeper_than_it_has_to():
         ("rule", "rule_two_reviews"),
     ],
 )
-@pytest.mark.parametrize("raw", [{"id": "x"}, {}])
+@for_each_case("raw", [{"id": "x"}, {}])
 def test_an_id_is_worded_for_its_kind(kind, such, raw):
     """What to write for the id of a registry's content is an id of that kind, not an intent's; so where it is missing."""
     (told,) = [p for p in schema_problems(raw, name=kind) if p.field == "id"]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import for_each_case
 from contexts import bundle, decide, intent_of, rule
 from msgspec.structs import replace
 
@@ -55,14 +56,14 @@ def scanned(files, bounds=BOUNDS):
     return pack_of("shop", pages, choose(tuple(sorted(files))), bounds)
 
 
-@pytest.mark.parametrize("path", FINE)
+@for_each_case("path", FINE)
 def test_what_can_be_read_is_not_told(path):
     """A manifest that is whole, and a file that is none, leave the scan complete."""
     assert unread(Source(path, FINE[path])) == ""
     assert scanned({path: FINE[path]}).bounds == BOUNDS
 
 
-@pytest.mark.parametrize("case", BROKEN, ids=[f"{path} {n}" for n, (path, _) in enumerate(BROKEN)])
+@for_each_case("case", BROKEN)
 def test_a_manifest_that_cannot_be_read_is_told(case):
     """The file, its line and why; nothing is found in it, and the scan is not complete."""
     path, text = case

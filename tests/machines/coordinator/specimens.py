@@ -60,6 +60,7 @@ from steersman.machines.coordinator.attest import ENVELOPE, PAYLOAD_TYPE, envelo
 from steersman.machines.coordinator.freeze import DRAWN, Outputs, frozen
 from steersman.machines.coordinator.graph import asked_of, finalize
 from steersman.machines.coordinator.inputs import Inputs, lineage, plan_id
+from steersman.machines.coordinator.remaining import remaining
 from steersman.machines.coordinator.review import review_pack
 from steersman.machines.coordinator.trust import Key
 
@@ -333,6 +334,9 @@ def outputs(i: Inputs | None = None, settled: Settled | None = None) -> Outputs:
     i = i or inputs()
     settled = settled or question_answers(i)
     graph = finalize(i, settled)
+    said = i.decided()
+    rest = remaining(i, settled, lambda left: tuple(said[c.command_id] for c in left.planned_commands))
+    i = i._replace(risk=rest.risk)
     advice = routing(i)
     return Outputs(
         inputs=i,

@@ -2,17 +2,26 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from specimens import command, decision, inputs, intent, planned, policy, registry, rule
+from specimens import decision, inputs, intent, planned, policy
 
 from steersman.contracts.planning.decisions import Problem
 from steersman.contracts.planning.intent import LockScope, Targets
 from steersman.contracts.planning.questions import Answer, AnswerPack, Settled
 from steersman.kernel.canonical import canonical, plain
-from steersman.machines.coordinator.answers import defaults, misfits, problems, timed_out, unanswered, weigh
-from steersman.machines.coordinator.context import Context, with_time_left
+from steersman.machines.coordinator.answers import (
+    default_answers,
+    defaults,
+    misfits,
+    problems,
+    unanswered,
+    weigh,
+)
+from steersman.machines.coordinator.choices import why
+from steersman.machines.coordinator.context import Context, with_person, with_time_left
 from steersman.machines.coordinator.graph import asked_of
 from steersman.machines.coordinator.uncertainties import choose
 from steersman.machines.coordinator.work import ask_people
@@ -36,7 +45,6 @@ def packed(i, *, budget=10, round_=1, settled=None):
 
 
 GRAVE = inputs(OPEN, ruled=(decision("edit_files", "require_review", "error"),))
-INSISTING = inputs(OPEN, ruled=(decision("edit_files", "require_review", "block"),)).decisions
 PACK = packed(GRAVE)
 REVIEW, SCOPE = PACK.questions
 
@@ -56,6 +64,22 @@ def given_answers(*pairs, pack=PACK, **more):
     return msgspec.convert(raw, AnswerPack)
 
 
+def against(*pairs, says=None):
+    """Rules that object where one of these answers holds."""
+    told = {(q.question_id, word) for q, word in pairs}
+
+    def object_to(settled):
+        broken = told & {(a.question_id, a.answer) for a in settled.answers}
+        return {"edit_files": says or DENY} if broken else {}
+
+    return object_to
+
+
+def weighed_(pack, given_=None, object_to=None, person="ann", before=None):
+    answers = given_.answers if given_ else ()
+    return weigh(pack, answers, policy(), object_to or against(), person=person, before=before)
+
+
 def test_the_questions_of_these_tests():
     """One critical blocker about a review, one high blocker about the scope."""
     assert [(q.cause, q.blocking_level) for q in PACK.questions] == [
@@ -70,7 +94,7 @@ def test_answers_with_suggested_words_are_taken():
     assert problems(PACK, said((REVIEW, "leave_out"))) == ()
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("root", "file", "why"),
     [
         (".", ".git/hooks/pre-commit", "git's"),
@@ -107,7 +131,7 @@ def test_an_answer_names_what_lies_in_the_root():
     assert {s.meaning for s in pack.questions[0].suggested_answers} >= {"Anything in src."}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("raw", "field"),
     [
         ({**said((REVIEW, "leave_out")), "extra": 1}, "extra"),
@@ -118,6 +142,7 @@ def test_an_answer_names_what_lies_in_the_root():
         (said((REVIEW, "yes")), "answers[0].answer"),
         (said((REVIEW, "include")), "answers[0].answer"),
         (said((REVIEW, "leave_out"), provided_by="fallback"), "answers[0].provided_by"),
+        (said((REVIEW, "leave_out"), answered_by="bob"), "answers[0].answered_by"),
         (said((REVIEW, "leave_out"), (SCOPE, "text")), "answers[1].text"),
         (said((SCOPE, "text"), (REVIEW, "leave_out"), text="../etc/passwd"), "answers[0].text"),
         (said((SCOPE, "text"), (REVIEW, "leave_out"), text="/etc/passwd"), "answers[0].text"),
@@ -167,10 +192,10 @@ def test_critical_questions_have_to_be_answered():
 
 def test_answers_hold_and_silence_takes_the_default():
     """001 §7: what was answered is settled as answered, what was not as its default, and who said so is there."""
-    weighed = weigh(PACK, given_answers((REVIEW, "leave_out")), GRAVE.decisions, policy())
-    assert {a.question_id: (a.answer, a.provided_by) for a in weighed.settled.answers} == {
-        REVIEW.question_id: ("leave_out", "human"),
-        SCOPE.question_id: ("stop", "fallback"),
+    weighed = weighed_(PACK, given_answers((REVIEW, "leave_out")))
+    assert {a.question_id: (a.answer, a.provided_by, a.answered_by) for a in weighed.settled.answers} == {
+        REVIEW.question_id: ("leave_out", "human", "ann"),
+        SCOPE.question_id: ("stop", "fallback", "ann"),
     }
     assert [a.question_id for a in weighed.blocked] == [SCOPE.question_id]
     assert weighed.conflicts == ()
@@ -179,97 +204,85 @@ def test_answers_hold_and_silence_takes_the_default():
     assert msgspec.json.decode(canonical(weighed.settled), type=Settled) == weighed.settled
 
 
-BY_FILES = replace(rule("rule_no_writes"), when="size(intent.files) == 0")
-MOPPED = (command("mop", "implementation", effects=("write",)), BY_FILES)
-DENIED = inputs(
-    replace(OPEN, planned_commands=(*OPEN.planned_commands, planned("mop"))),
-    known=registry(*MOPPED),
-    ruled=(decision("edit_files", "deny", "warn"),),
-)
+DENY = decision("edit_files", "deny", "warn")
 
 
-@pytest.mark.parametrize(
-    ("word", "decisions", "conflicts"),
-    [("approve", INSISTING, 1), ("approve", GRAVE.decisions, 0), ("keep_with_review", INSISTING, 0)],
-)
-def test_an_answer_conflicts_with_a_review_that_a_rule_insists_on(word, decisions, conflicts):
-    """001 §7: approving against a review of severity block is a conflict."""
-    weighed = weigh(PACK, given_answers((REVIEW, word), (SCOPE, "whole_project")), decisions, policy())
-    assert len(weighed.conflicts) == conflicts
-    assert len(weighed.settled.answers) == 2 - conflicts
+def test_an_answer_without_which_no_rule_objects_is_a_conflict():
+    """001 §7: the rule and the command are named; what others have said holds, and one that pleases the rule is none."""
+    given_ = given_answers((REVIEW, "approve"), (SCOPE, "whole_project"))
+    weighed = weighed_(PACK, given_, against((SCOPE, "whole_project")))
+    assert [(c.question_id, c.command_id, c.rule_id) for c in weighed.settled.conflicts] == [
+        (SCOPE.question_id, "edit_files", "rule_no_writes")
+    ]
+    assert [a.question_id for a in weighed.settled.answers] == [REVIEW.question_id]
+    assert weighed_(PACK, given_, against((SCOPE, "text"))).conflicts == ()
 
 
-@pytest.mark.parametrize(("word", "conflicts"), [("include", 1), ("leave_out", 0)])
-def test_an_answer_conflicts_with_what_a_rule_denies(word, conflicts):
-    """001 §7: including what a rule denies is a conflict, and it says which rule."""
-    pack = packed(DENIED)
-    asked = {q.cause: q for q in pack.questions}
-    said_ = given_answers(
-        (asked["excluded_command"], word), (asked["ambiguous_scope"], "whole_project"), pack=pack
-    )
-    weighed = weigh(pack, said_, DENIED.decisions, policy())
-    assert [(c.command_id, c.rule_id) for c in weighed.settled.conflicts] == [
-        ("edit_files", "rule_no_writes")
-    ] * conflicts
-    assert len(weighed.settled.answers) == 2 - conflicts
-
-
-def test_the_scope_is_asked_again_beside_what_only_another_scope_puts_back():
-    """What is settled stays settled, but for the scope where a denied command could come back with another one."""
-    pack = packed(DENIED)
-    asked = {q.cause: q for q in pack.questions}
-    said_ = given_answers(
-        (asked["excluded_command"], "include"), (asked["ambiguous_scope"], "whole_project"), pack=pack
-    )
-    first = weigh(pack, said_, DENIED.decisions, policy()).settled
-    assert {q.cause for q in packed(DENIED, round_=2, settled=first).questions} == {
-        "excluded_command",
-        "ambiguous_scope",
+def test_answers_that_break_a_rule_only_each_by_itself_are_all_conflicts():
+    """001 §7: where one of two would be enough, both are asked again; what defaults bring about is nobody's answer."""
+    given_ = given_answers((REVIEW, "approve"), (SCOPE, "whole_project"))
+    either = against((SCOPE, "whole_project"), (REVIEW, "approve"))
+    assert {c.question_id for c in weighed_(PACK, given_, either).conflicts} == {
+        REVIEW.question_id,
+        SCOPE.question_id,
     }
-    given_up = given_answers(
-        (asked["excluded_command"], "leave_out"), (asked["ambiguous_scope"], "whole_project"), pack=pack
-    )
-    assert packed(DENIED, round_=2, settled=weigh(pack, given_up, DENIED.decisions, policy()).settled) is None
+    assert weighed_(PACK, given_answers((REVIEW, "approve")), against((SCOPE, "stop"))).conflicts == ()
+
+
+def test_a_rule_that_an_answer_leaves_without_a_verdict_is_a_conflict():
+    """001 §7: the rule that cannot say is the one that is named."""
+    fired = replace(DENY.rules[0], decision="warn")
+    unsaid = replace(fired, rule_id="rule_mute", outcome="undecidable")
+    mute = replace(DENY, decision="warn", undecidable=True, rules=(fired, unsaid))
+    weighed = weighed_(PACK, given_answers((REVIEW, "stop")), against((REVIEW, "stop"), says=mute))
+    assert [c.rule_id for c in weighed.conflicts] == ["rule_mute"]
 
 
 def test_a_conflict_comes_up_again_and_what_was_settled_stays():
     """001 Loop Detection: the next round asks only about the conflict, and remembers it."""
-    first = weigh(PACK, given_answers((REVIEW, "approve"), (SCOPE, "whole_project")), INSISTING, policy())
+    given_ = given_answers((REVIEW, "approve"), (SCOPE, "whole_project"))
+    first = weighed_(PACK, given_, against((REVIEW, "approve")))
     again = packed(GRAVE, round_=2, settled=first.settled)
     assert again.questions == (REVIEW,)
-    second = weigh(
-        again,
-        given_answers((REVIEW, "keep_with_review"), pack=again),
-        GRAVE.decisions,
-        policy(),
-        first.settled,
-    )
+    second = weighed_(again, given_answers((REVIEW, "keep_with_review"), pack=again), before=first.settled)
     assert {a.answer for a in second.settled.answers} == {"whole_project", "keep_with_review"}
     assert second.settled.rounds == 2
     assert len(second.settled.conflicts) == 1
     assert second.blocked == second.conflicts == ()
 
 
-def test_an_answer_that_turns_into_a_conflict_is_no_longer_settled():
-    """Whatever was settled about a question before, a conflict opens it."""
-    before = weigh(
-        PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
-    ).settled
-    after = weigh(PACK, given_answers((REVIEW, "approve")), INSISTING, policy(), before).settled
-    assert REVIEW.question_id not in {a.question_id for a in after.answers}
-
-
 def test_the_end_of_time_takes_every_default():
     """001 §7: timeout uses default_strategy from questions; those that say block stop the run."""
-    weighed = timed_out(PACK, policy())
+    weighed = weighed_(PACK, person="")
     assert {a.answer for a in weighed.settled.answers} == {"keep_with_review", "stop"}
-    assert {a.provided_by for a in weighed.settled.answers} == {"fallback"}
+    assert {(a.provided_by, a.answered_by) for a in weighed.settled.answers} == {("fallback", "")}
     assert len(weighed.blocked) == 1
+
+
+def test_who_takes_every_default_has_answered():
+    """001 §7: nobody was late; the answers are that person's."""
+    weighed = weigh(PACK, default_answers(PACK, policy()), policy(), against(), person="ann")
+    assert {(a.provided_by, a.answered_by) for a in weighed.settled.answers} == {("human", "ann")}
+
+
+@pytest.mark.parametrize(
+    ("by", "person", "told"),
+    [
+        ("human", "ann", "answered by ann"),
+        ("fallback", "ann", "left to its default by ann"),
+        ("fallback", "", "nobody answered in time"),
+        ("policy_default", "", "not asked"),
+    ],
+)
+def test_only_a_timeout_means_that_nobody_answered(by, person, told):
+    """001 §7: a plan says in one line where each answer comes from."""
+    answer = Answer(question_id=SCOPE.question_id, answer="stop", provided_by=by, answered_by=person)
+    assert why(SCOPE, answer) == f"ambiguous_scope, {told}: stop ({SCOPE.question_id})"
 
 
 def test_a_policy_without_fallback_stops_instead_of_taking_defaults():
     """auto_fallback off: a question without an answer may not take its default."""
-    weighed = timed_out(PACK, policy(auto_fallback=False))
+    weighed = weigh(PACK, (), policy(auto_fallback=False), against())
     assert {a.answer for a in weighed.settled.answers} == {"stop"}
     assert len(weighed.blocked) == 2
 
@@ -287,9 +300,7 @@ def test_full_auto_settles_everything_by_default():
 
 def test_what_is_settled_before_stays_when_the_rest_is_defaulted():
     """Defaults are only for what nothing settles yet."""
-    before = weigh(
-        PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project")), GRAVE.decisions, policy()
-    ).settled
+    before = weighed_(PACK, given_answers((REVIEW, "leave_out"), (SCOPE, "whole_project"))).settled
     after = defaults(asked_of(GRAVE), GRAVE.plan_id, policy(), before).settled
     assert plain(after) == plain(before)
 
@@ -298,9 +309,7 @@ def test_a_pack_asks_lesser_questions_not_at_all_over_the_budget_and_settles_the
     """What a pack lists as defaulted is settled with it."""
     i = inputs(OPEN, ruled=(decision("edit_files", "require_review", "warn"),))
     pack = packed(i, budget=1)
-    weighed = weigh(
-        pack, given_answers((pack.questions[0], "whole_project"), pack=pack), i.decisions, policy()
-    )
+    weighed = weighed_(pack, given_answers((pack.questions[0], "whole_project"), pack=pack))
     assert {a.provided_by for a in weighed.settled.answers} == {"human", "policy_default"}
 
 
@@ -326,7 +335,7 @@ def test_words_beside_an_answer_that_takes_none_are_refused(word):
     assert word in told.message
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("name", "words", "why"),
     [
         ("text", "src/\u202eyp.a", "nobody sees"),
@@ -376,4 +385,4 @@ def test_the_time_that_is_left_is_what_the_next_gate_has():
     }
     assert ask_people(Context(**given))["after_ms"] == 9_000
     assert ask_people(Context(**given, left_ms=7))["after_ms"] == 7
-    assert Context(**with_time_left(given)).left_ms == 0
+    assert Context(**with_person(with_time_left(given))).left_ms == 0

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import (
     FACTS,
@@ -60,7 +61,7 @@ def test_a_plan_that_was_changed_bounds_nothing():
     assert found
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("key", "left_out", "told"),
     [
         (KEY, (ENVELOPE,), "missing"),
@@ -76,7 +77,7 @@ def test_a_plan_that_nobody_known_has_signed_bounds_nothing(key, left_out, told)
     assert told in found.message
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("asked", "field"),
     [
         ({"files": ["src/other.py"]}, "scope.targets.files"),
@@ -93,7 +94,7 @@ def test_what_the_plan_does_not_name_is_outside(asked, field):
     assert [p.field for p in outside(bounded(files()), **asked)] == [field]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("argv", "inside"),
     [
         (("git", "log", "VERSION", "--", "src/pump.py"), True),
@@ -160,9 +161,7 @@ KEPT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("whose", "name"), [(whose, name) for whose, names in KEPT.items() for name in names]
-)
+@for_each_case(("whose", "name"), [(whose, name) for whose, names in KEPT.items() for name in names])
 def test_what_is_gits_or_steersmans_is_in_no_plan(whose, name):
     """A plan about the whole project does not reach what watches over it, however it is spelt and whatever names it."""
     assert whose in why_kept(name)
@@ -173,7 +172,7 @@ def test_what_is_gits_or_steersmans_is_in_no_plan(whose, name):
         assert whose in told.message
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "name", [".github/x", ".gitignore", "docs/steersman.toml", "git/x", "steersman/a.py", "a.git/b"]
 )
 def test_names_that_only_look_like_it(name):
@@ -225,7 +224,7 @@ def test_what_places_have_in_common():
     assert why_outside("a.py", ()) == "lies outside of nothing"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "name", ["/a", "~/a", "\\a", "C:\\a", "a/../b", "..", "", " ", "a\0b", "a\\..\\b", " ../a", " /a"]
 )
 def test_names_that_lead_out_of_the_project(name):
@@ -233,7 +232,7 @@ def test_names_that_lead_out_of_the_project(name):
     assert leaves(name)
 
 
-@pytest.mark.parametrize("name", ["a", "a/b", ".github/x", "a..b/c", "a b"])
+@for_each_case("name", ["a", "a/b", ".github/x", "a..b/c", "a b"])
 def test_names_that_stay_inside(name):
     """Plain relative names are."""
     assert not leaves(name)
@@ -247,7 +246,7 @@ def test_the_top_of_a_project_covers_all_and_no_module_covers_nothing():
     assert not in_module(" . ", "a.py")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("name", "written"),
     [
         ("././src", "src"), ("src//chandler", "src/chandler"), ("src/./chandler", "src/chandler"), ("src/.", "src/"),

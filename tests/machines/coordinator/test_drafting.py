@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from cases import for_each_case
 
 from steersman.adapters.registry_files import FileRegistries
 from steersman.contracts.planning.context import Bounds, Evidence, Fact, FactPack
@@ -46,8 +46,8 @@ def drafted(goal="Fix the login", found=EVERYTHING, registry=REGISTRY, choice=No
     return draft(wish, choice or goals.choose(goal, registry), facts(*found), registry)
 
 
-@pytest.mark.parametrize("mode", ["interactive", "semi_auto", "full_auto"])
-@pytest.mark.parametrize("workflow", [w.id for w in REGISTRY.all_usable("workflow")])
+@for_each_case("mode", ["interactive", "semi_auto", "full_auto"])
+@for_each_case("workflow", [w.id for w in REGISTRY.all_usable("workflow")])
 def test_every_draft_passes(workflow, mode):
     """Whatever the workflow and the mode, the draft passes the precheck under the policy of its mode, with no remark."""
     choice = goals.Choice(REGISTRY.usable("workflow", workflow), "asked for")
@@ -105,7 +105,7 @@ def test_scope():
     assert drafted("Fix the docs").value["scope"]["targets"] == {"files": [], "areas": ["docs"]}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("goal", "id_", "title"),
     [
         ("Fix the login!", "intent_fix_the_login", "Fix the login!"),
@@ -137,7 +137,7 @@ def test_registries_that_lack_something():
 # ── goals ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("goal", "workflow"),
     [
         ("Fix the login for names with a dot", "wf_bug_fix"),

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import decision, inputs, outputs, phase, registry, report, routing, rule, workflow
 
@@ -132,7 +133,7 @@ def test_every_cause_has_a_case():
     assert CASES.keys() == CAUSES.keys()
 
 
-@pytest.mark.parametrize("cause", CASES)
+@for_each_case("cause", CASES)
 def test_a_failure_pack_names_its_cause_and_what_to_change(cause):
     """001 §12: type, message and recovery suggestions; the first names the field that the cause's row names."""
     pack, row = CASES[cause], CAUSES[cause]

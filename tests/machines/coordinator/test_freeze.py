@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cases import for_each_case
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
@@ -125,7 +126,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@for_each_case("name", CHANGES)
 def test_a_changed_input_changes_the_plan_and_the_lineage_tells_which(name):
     """Any changed input changes the checksums, and the lineage tells where."""
     first, second = files(outputs(inputs())), files(outputs(CHANGES[name]))
@@ -165,7 +166,7 @@ def test_no_byte_of_any_file_changes_unseen(data):
     assert verify({**FILES, name: changed})
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@for_each_case("name", sorted(FILES))
 def test_a_file_that_is_missing_shorter_or_longer_is_found(name):
     """Nothing may be missing, cut or appended."""
     rest = {key: value for key, value in FILES.items() if key != name}
@@ -203,7 +204,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "word", "forge"), FORGED, ids=[f"{n}-{w}" for n, w, _ in FORGED])
+@for_each_case(("name", "word", "forge"), FORGED)
 def test_a_changed_document_under_a_new_manifest_does_not_fit_its_lineage(name, word, forge):
     """Whoever changes a document and lists it anew is found by what it was made from, each step of it by itself."""
     value = msgspec.json.decode(FILES[name])
@@ -225,7 +226,7 @@ def test_a_manifest_that_lists_wrongly_is_found():
     assert {p.message for p in verified(listed.files[1:])} >= {"The manifest does not list it."}
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"plan_id":1}', b"[" * 50_000])
+@for_each_case("data", [b"", b"{}", b"[]", b"\xff", b'{"plan_id":1}', b"[" * 50_000])
 def test_a_manifest_that_is_none_is_refused(data):
     """Nothing is held against what cannot be read."""
     assert MANIFEST in {p.field for p in verify({**FILES, MANIFEST: data})}
@@ -314,7 +315,7 @@ def test_a_genuine_envelope_holds_and_no_other():
     assert envelope_problems(data.replace(b"vnd.in-toto", b"vnd.in-tota"), FILES, holds)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "data",
     [b"", b"{}", b"\xff", '{"payload":"é","payloadType":"","signatures":[]}'.encode(),
      b'{"payload":"a","payloadType":"","signatures":[]}', b'{"payload":"YR==","payloadType":"","signatures":[]}',

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -262,7 +263,7 @@ SHORT = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("phases", "where"),
     [
         (TWO, ["validation", "review"]),
@@ -271,7 +272,6 @@ SHORT = (
         (BESIDE, ["release"]),
         (SHORT, ["release"]),
     ],
-    ids=["two branches", "a condition before", "a review with a condition", "a way beside", "a fallback"],
 )
 def test_what_lasts_is_looked_at_whichever_way_leads_there(phases, where):
     """A branch of its own has its own review, one that hangs on a condition excuses nobody else, and none is passed by."""
@@ -393,7 +393,7 @@ def test_a_condition_is_on_the_edge_into_its_phase():
     assert [e.condition for e in found] == ["something changed"]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("fallback", "found"),
     [("review", {"review"}), ("analysis", set()), ("design", set()), ("release", set())],
 )

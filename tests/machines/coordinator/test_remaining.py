@@ -1,6 +1,7 @@
 """What is left of a plan is held against rules, phases and mode once more (001 §8: recalculate, validate)."""
 
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import bundle, decision, inputs, intent, policy
 
@@ -8,8 +9,8 @@ from steersman.contracts.planning.intent import Interaction
 from steersman.contracts.planning.questions import Answer, Settled
 from steersman.judges.planning.intent import effective
 from steersman.machines.coordinator.choices import default_word
-from steersman.machines.coordinator.graph import asked_of, finalize
-from steersman.machines.coordinator.remaining import NOTHING, remaining
+from steersman.machines.coordinator.graph import asked_of
+from steersman.machines.coordinator.remaining import NOTHING, objections, remaining
 
 
 def settled(i, answers=()):
@@ -27,7 +28,7 @@ def held(i, answers=(), ruled=None):
         before = i.decided()
         return tuple((ruled or {}).get(c.command_id, before[c.command_id]) for c in left.planned_commands)
 
-    return remaining(i, finalize(i, made), made, adjudicate), seen[0]
+    return remaining(i, made, adjudicate), seen[0]
 
 
 def test_a_plan_that_nobody_has_changed_stands():
@@ -39,7 +40,7 @@ def test_a_plan_that_nobody_has_changed_stands():
     assert left.planned_commands == intent().planned_commands
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "now",
     [
         decision("edit_files", "deny", "warn"),
@@ -47,7 +48,6 @@ def test_a_plan_that_nobody_has_changed_stands():
         decision("edit_files", undecidable=True),
         decision("edit_files", conflict="two rules"),
     ],
-    ids=["deny", "review", "undecidable", "conflict"],
 )
 def test_a_rule_that_is_stricter_about_the_rest_stops_it(now):
     """A deny, a review that nobody was asked about, a question without an answer; said of the whole, it stands."""
@@ -77,6 +77,17 @@ def test_a_warning_about_the_rest_is_shown_with_the_plan():
     assert now in found.decisions
     before = inputs(ruled=(decision("edit_files", "require_review", "warn"),))
     assert now not in held(before, ruled={"edit_files": now})[0].decisions
+
+
+def test_rules_object_to_what_answers_have_left():
+    """001 §7: a deny or a rule without a verdict is an objection; a review is none, and a command that is out is not asked."""
+    i = inputs(ruled=(decision("read_code", "deny", "warn"),))
+    says = {
+        "edit_files": decision("edit_files", "require_review", "block"),
+        "run_tests": decision("run_tests", "deny", "warn"),
+    }
+    found = objections(i, settled(i), lambda left: tuple(says[c.command_id] for c in left.planned_commands))
+    assert found == {"run_tests": says["run_tests"]}
 
 
 @pytest.mark.parametrize("said", ["warn", "require_review"])
@@ -164,7 +175,7 @@ def uncited(*ids):
     ))  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("ids", "fields"),
     [
         ((), []),

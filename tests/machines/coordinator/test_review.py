@@ -195,10 +195,3 @@ def test_a_risk_that_nothing_shows_is_unjustified(word):
     )
     (problem,) = review_faults(i, replace(pack, risk_assessment=worse), question_answers(i)).unjustified
     assert problem.field == ("risk.drivers" if word == "factor" else "risk.overall")
-
-
-def test_a_command_without_a_verdict_is_not_assessed():
-    """What no rule was asked about has no place in the risk; the graph has it as a fault."""
-    i = inputs()
-    pack = outputs(i._replace(decisions=())).review
-    assert [f.what for f in pack.risk_assessment.factors] == ["the intent says: It writes."]

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import (
     bundle,
@@ -13,7 +14,6 @@ from specimens import (
     planned,
     policy,
     registry,
-    rule,
     selected,
     workflow,
 )
@@ -131,7 +131,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cause", "kind", "there", "gone"), CASES)
+@for_each_case(("cause", "kind", "there", "gone"), CASES)
 def test_each_cause_is_found_and_not_found(cause, kind, there, gone):
     """001 §6: a question for each real uncertainty, with type, level and a tagged default; none without it."""
     found = [q for q in asked_of(there) if q.cause == cause]
@@ -139,7 +139,7 @@ def test_each_cause_is_found_and_not_found(cause, kind, there, gone):
     assert [q for q in asked_of(gone) if q.cause == cause] == []
 
 
-@pytest.mark.parametrize("there", [case[2] for case in CASES])
+@for_each_case("there", [case[2] for case in CASES])
 def test_every_question_has_what_a_question_needs(there):
     """001 §6 guards: evidence, a default that may hold, affected nodes that are in the graph, answers to choose from."""
     graph = draft(there)
@@ -157,27 +157,6 @@ def test_every_question_has_what_a_question_needs(there):
 
 def words(i, cause):
     return [[s.answer for s in q.suggested_answers] for q in asked_of(i) if q.cause == cause]
-
-
-def test_what_a_rule_denies_is_put_back_only_where_another_scope_could():
-    """`include` is offered where the scope is open and every rule that denies goes by it; else nothing could change."""
-    by_files = registry(replace(rule("rule_no_writes"), when="size(intent.files) == 0"))
-    denied = (decision("read_code", "deny", "warn"),)
-    assert words(inputs(with_targets(), known=by_files, ruled=denied), "excluded_command") == [
-        ["leave_out", "include", "stop"]
-    ]
-    assert words(inputs(with_targets(), ruled=denied), "excluded_command") == [["leave_out", "stop"]]
-    assert words(inputs(known=by_files, ruled=denied), "excluded_command") == [["leave_out", "stop"]]
-    by_size = registry(
-        replace(rule("rule_no_writes"), when="command.files > 0")
-    )  # what it changes, not what is named
-    assert words(inputs(with_targets(), known=by_size, ruled=denied), "excluded_command") == [
-        ["leave_out", "stop"]
-    ]
-    silent = (decision("read_code", "deny", "warn", rules=()),)
-    assert words(inputs(with_targets(), known=by_files, ruled=silent), "excluded_command") == [
-        ["leave_out", "stop"]
-    ]
 
 
 def test_a_phase_that_only_looks_now_is_told_where_it_can_do_without():
@@ -313,7 +292,7 @@ def test_semi_auto_asks_blockers_only(mode, asking):
     assert {q.question_id for q in chosen.defaulted} == rest != set()
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("mode", "asking", "budget"),
     [("full_auto", "never", 0), ("full_auto", "conceptual_only", 9), ("interactive", "never", 9), ("interactive", "conceptual_only", 0)],
 )  # fmt: skip
@@ -387,7 +366,7 @@ def test_a_question_with_too_little_evidence_may_not_go_out(rules, found):
     assert len(asked(MANY, under=policy(question_rules=rules)).unevidenced) == found
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("default", "flaws"),
     [
         (Default(strategy="use", value="accept_risk", reason="why not"), 1),

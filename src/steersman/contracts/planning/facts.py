@@ -84,6 +84,8 @@ class GraphFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     alone: int = 0  # a risk that full_auto does not take
     decisions_ref: str = ""  # what the rules say now that the rest is settled
     decisions_digest: str = ""
+    overall_risk: Risk = "low"  # of what is left
+    risk_ref: str = ""
     graph_ref: str = ""
     graph_digest: str = ""
     uncertainties_ref: str = ""

@@ -39,6 +39,7 @@ class StateRecord(Document, frozen=True, kw_only=True):
     to_state: Word
     timestamp: Moment
     trigger: Word
+    actor: Word  # the person whose event it is; else steersman
     guards_evaluated: tuple[GuardEvaluated, ...]
     outputs_produced: tuple[OutputProduced, ...]
     duration_ms: Count

@@ -98,6 +98,9 @@ class Answer(Document, frozen=True, kw_only=True):
     answer: Annotated[str, Meta(min_length=1, max_length=40)]
     text: Annotated[str, Meta(max_length=2000)] = ""
     provided_by: Literal["human", "fallback", "policy_default"] = "human"
+    answered_by: Annotated[str, Meta(max_length=200)] = (
+        ""  # the person whose pack it comes with; empty: nobody answered in time, or it was not asked
+    )
     rationale: Annotated[str, Meta(max_length=2000)] = ""
 
 

@@ -19,7 +19,7 @@ from steersman.judges.planning.evidence import Shelf
 
 DOCUMENTS = ("intent", "policy", "registry", "memory")
 KNOWN = "known:"
-_CITED = 5  # of one kind: enough to look at
+CITED = 5  # of one kind: enough to look at
 _REF = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S{1,480}")
 
 
@@ -35,14 +35,14 @@ class Grounds:
 
     def __init__(self, intent: ExecutionIntent, bundle: ContextBundle, shelf: Shelf) -> None:
         self._bounds = bundle.facts.bounds
-        self._scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
+        self.scan = f"doc://scan/{bundle.facts.fingerprint[:12]}"
         self._found = {fact.kind for fact in bundle.facts.facts}
         self._citable = frozenset((*bundle.evidence_refs, *shelf.leading(intent.evidence_refs)))
         self._documents: dict[str, tuple[Ref, ...]] = {
             "intent": (f"intent://{intent.id}",),
             "policy": (f"doc://policy/{bundle.policy.policy_id}",),
             "registry": (),  # the rule's own name is cited anyway, and so is the command's
-            "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:_CITED]),
+            "memory": tuple(f"memory://{memory.id}" for memory in bundle.memory.memories[:CITED]),
         }
         self._facts: dict[str, list[Ref]] = {}
         for ref in bundle.evidence_refs:
@@ -68,9 +68,9 @@ class Grounds:
             return self._documents[name]
         kind = name.removeprefix(KNOWN)
         if kind in self._found:
-            return tuple(self._facts.get(kind, [self._scan])[:_CITED])
+            return tuple(self._facts.get(kind, [self.scan])[:CITED])
         if name.startswith(KNOWN):
-            return (self._scan,) if self._all_seen(kind) else None
+            return (self.scan,) if self._all_seen(kind) else None
         return (name,) if name in self._citable else None
 
     def _all_seen(self, kind: str) -> bool:

@@ -86,16 +86,6 @@ def words(source: str) -> frozenset[str]:
     return frozenset(lexeme for kind, lexeme in _tokens(source) if kind == "word")
 
 
-def fields(source: str) -> frozenset[str]:
-    """The fields that an expression asks for by their owner's name, such as `intent.files`."""
-    tokens = list(_tokens(source))
-    return frozenset(
-        f"{owner[1]}.{field[1]}"
-        for owner, dot, field in zip(tokens, tokens[1:], tokens[2:], strict=False)
-        if (owner[0], dot[1], field[0]) == ("word", ".", "word")
-    )
-
-
 @cache
 def _environment() -> tuple[Any, Any]:
     """The type of what is true or not, and what compiles expressions."""

@@ -9,12 +9,12 @@ project or about what is wanted; content of the registry and rules say what a co
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.words import Kind, Ref
-from steersman.judges.planning.registry import Registry
+from steersman.contracts.planning.words import Ref
+from steersman.judges.planning.registry import Registry, cited_content
 from steersman.kernel.canonical import digest
 from steersman.kernel.canonical import plain as builtins
 
@@ -24,10 +24,6 @@ WISHES = ("description", "objective")  # the parts of an intent in which somebod
 _IN_CONTEXT = ("scan", "fact", "memory")  # the bundle lists every name
 _EMPTY = digest(b"")  # of a file that was not opened, or has nothing in it
 _NAMES = ("workflow_id", "agent_id", "command_id")
-_REGISTERED = re.compile(
-    r"(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?(?:#([0-9a-f]+))?"
-)
-_RULE = re.compile(r"([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?")
 _LINES = re.compile(r"L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,3}")
 
@@ -67,20 +63,12 @@ class Shelf:
     def _looked_up(self, scheme: str, rest: str, ref: str) -> bool:
         if scheme in _IN_CONTEXT:
             return ref in self._named
-        if scheme == "registry" and (found := _REGISTERED.fullmatch(rest)):
-            return self._registered(cast("Kind", found[1]), found[2], found[3], found[4])
-        if scheme == "rule" and (found := _RULE.fullmatch(rest)):
-            return self._registered("rule", found[1], found[2], None)
+        if content := cited_content(ref):
+            return self._registry.citation(*content).found == "usable"
         if scheme == "doc":
             return self._shown(*rest.partition("#"))
         # Nobody has answered anything when an intent is written, so that answer:// leads nowhere.
         return scheme == "intent" and self._said(rest.split("/"))
-
-    def _registered(self, kind: Kind, id_: str, version: str | None, known: str | None) -> bool:
-        entry = self._registry.entries.get((kind, id_))
-        if entry is None:
-            return False
-        return version in (None, entry.version) and (known is None or entry.digest.startswith(known))
 
     def _shown(self, file: str, mark: str, part: str) -> bool:
         """Whether the scan has read a file, and shown these lines of it; how many lines it has nobody knows here."""

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,8 +18,8 @@ from steersman.judges.planning.places import NO_LINES, Lines, Path, field_of, li
 from steersman.judges.planning.policy import policy_problems
 from steersman.judges.planning.raw import text, texts
 from steersman.judges.planning.red_lines import named, red_lines, stricter_mode
-from steersman.judges.planning.registry import Registry, pins
-from steersman.judges.planning.sense import elsewhere, sense_problems
+from steersman.judges.planning.registry import Registry, cited_content, pins
+from steersman.judges.planning.sense import elsewhere, evidence, sense_problems
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip, printable
 
@@ -50,7 +51,7 @@ def precheck(
         checksum_expected=checksum(raw),
         red_lines=red_lines(raw, stricter_mode(raw, policy_raw), carried, registry, lines),
         execution_payload=carried,
-        references=references(raw, registry, lines),
+        references=(*references(raw, registry, lines), *_citations(raw, registry, lines)),
         registry_digest=registry.digest,
         policy_problems=policy_problems(policy_raw, registry, policy_lines),
     )
@@ -71,6 +72,14 @@ def references(raw: Any, registry: Registry, lines: Lines = NO_LINES) -> tuple[R
         replace(registry.reference(*key, fixed), field=field_of(path), line=line_of(path, lines))
         for key, path in sorted(found.items())
     )
+
+
+def _citations(raw: Any, registry: Registry, lines: Lines) -> Iterator[Reference]:
+    """Everything of the registry that evidence cites; the pins of the whole are among the references already."""
+    for path, ref in evidence(raw):
+        content = cited_content(ref)
+        if content is not None and not (len(path) == 2 and pins((ref,))):
+            yield replace(registry.citation(*content), field=field_of(path), line=line_of(path, lines))
 
 
 def unfit(report: PrecheckReport, *found: str) -> tuple[Problem, ...]:
@@ -94,9 +103,16 @@ def _why_unfit(r: Reference) -> tuple[str, str]:
             f"this {r.kind} is neither active nor frozen",
             "name another one, or set its status to active",
         ),
-        "drifted": (f"this {r.kind} is {now} now, and the intent was sealed with {r.pinned}", _SEAL),
+        "drifted": (f"this {r.kind} is {now} now, and the intent names {r.pinned}", _mend(r)),
         "unpinned": (f"nothing fixes the version of this {r.kind}", _SEAL),
     }[r.found]
+
+
+def _mend(r: Reference) -> str:
+    """How a version is put right: sealing renews the pins of the whole, and leaves what commands cite alone."""
+    if ".evidence_refs[" in r.field or (r.field.startswith("evidence_refs[") and "#" not in r.pinned):
+        return f"cite {'rule://' if r.kind == 'rule' else f'registry://{r.kind}/'}{r.id}@{r.version}"
+    return _SEAL
 
 
 def unsealed(report: PrecheckReport) -> str:

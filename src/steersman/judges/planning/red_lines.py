@@ -11,8 +11,8 @@ from steersman.contracts.planning.decisions import Problem, RedLine, RedLineChec
 from steersman.contracts.planning.words import MODES, RISKS, Assessed, Kind, Mode, Risk, graver
 from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 from steersman.judges.planning.raw import at, each, text, texts
-from steersman.judges.planning.registry import Registry
-from steersman.judges.planning.sense import known_commands
+from steersman.judges.planning.registry import Registry, cited_content
+from steersman.judges.planning.sense import evidence, known_commands
 from steersman.judges.text import clip
 
 Told = tuple[Path, str, str]
@@ -111,6 +111,10 @@ def _fabricated(raw: Any, registry: Registry) -> Iterator[Told]:
     for path, kind, id_ in named(raw):
         if registry.get(kind, id_) is None:
             yield path, f"{clip(id_, 80) or 'what is named here'} is no {kind} of the registry (I5)", f"`steersman registry list {kind}` has them all"  # fmt: skip
+    for path, ref in evidence(raw):
+        found = cited_content(ref)
+        if ref.startswith(("rule://", "registry://")) and (found is None or registry.get(*found[:2]) is None):
+            yield path, f"{clip(ref, 200)} is nothing of the registry (I5)", "cite what `steersman registry list` has"  # fmt: skip
 
 
 _GROUPS: tuple[tuple[Kind, str, str], ...] = (

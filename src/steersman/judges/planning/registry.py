@@ -26,6 +26,10 @@ _PIN = re.compile(
     r"registry://(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})@(\d+\.\d+\.\d+)#([0-9a-f]{12})",
     re.ASCII,
 )
+_CITED = re.compile(
+    r"(?:rule://|registry://(workflow|agent|command|rule)/)([a-z][a-z0-9_]{2,79})(?:@([0-9.]+))?(?:#([0-9a-f]+))?",
+    re.ASCII,
+)
 _TORN = ("", "")  # two pins that differ: whatever the registry has, it is not what both say
 
 
@@ -110,6 +114,20 @@ class Registry(msgspec.Struct, frozen=True, eq=False, dict=True):
             kind=kind, id=id_, found=found, version=entry.version, pinned=shown, digest=entry.digest
         )
 
+    def citation(self, kind: Kind, id_: str, version: str, digest: str) -> Reference:
+        """What the registry has for content that evidence cites, with or without a version and the start of a digest."""
+        entry, shown = self.entries.get((kind, id_)), version + (f"#{digest}" if digest else "")
+        if entry is None:
+            return Reference(kind=kind, id=id_, found="missing", pinned=shown)
+        found: Literal["usable", "inactive", "drifted"] = "usable"
+        if entry.status not in USABLE:
+            found = "inactive"
+        elif version not in ("", entry.version) or not entry.digest.startswith(digest):
+            found = "drifted"
+        return Reference(
+            kind=kind, id=id_, found=found, version=entry.version, pinned=shown, digest=entry.digest
+        )
+
 
 def kind_of(content: Content) -> Kind:
     """Which of the four it is."""
@@ -132,6 +150,12 @@ def entry_of(item: Item) -> Entry:
 def pin(entry: Entry) -> str:
     """The name under which an intent fixes a piece of content: its version and the start of its digest."""
     return f"registry://{entry.kind}/{entry.id}@{entry.version}#{entry.digest[:12]}"
+
+
+def cited_content(ref: str) -> tuple[Kind, str, str, str] | None:
+    """Kind, id, version and digest of the content that a reference names; None where it names none."""
+    match = _CITED.fullmatch(ref)
+    return (cast("Kind", match[1] or "rule"), match[2], match[3] or "", match[4] or "") if match else None
 
 
 def pins(refs: Iterable[str]) -> Pins:

@@ -1,6 +1,6 @@
 """How dangerous a plan is: everything that speaks for danger, each with what shows it; the gravest is the plan's risk.
 
-**Invariant:** nothing makes a plan less dangerous than its author said it is, and no factor is without evidence.
+**Invariant:** nothing makes a plan less dangerous than its author said it is, and no factor cites the intent itself.
 """
 
 from collections.abc import Iterator
@@ -11,12 +11,13 @@ from steersman.contracts.planning.context import ContextBundle
 from steersman.contracts.planning.decisions import RiskAssessment, RiskFactor, RuleDecision
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import RISKS, Review, Risk, Severity, graver
-from steersman.judges.planning.basis import Grounds
+from steersman.judges.planning.basis import CITED, Grounds
 from steersman.judges.planning.environment import selected_phases, target_of
 from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.registry import Registry, pin
 from steersman.judges.text import clip
 
+_OWN = "intent://"  # an intent is no evidence for what it says
 # What a command is worth that a rule wants looked at, by the rule's severity.
 _WANTED: dict[Severity, Risk] = {"info": "low", "warn": "medium", "error": "high", "block": "critical"}
 
@@ -31,12 +32,13 @@ def assess(
         if decision.decision != "deny"
     ]
     shelf = Shelf(intent, registry, bundle)
+    grounds = Grounds(intent, bundle, shelf)
     factors = (
-        *_stated(intent),
+        *_stated(intent, shelf),
         *(factor for command, _ in planned for factor in _command(intent, registry, shelf, command)),
         *(factor for _, decision in planned for factor in _ruled(decision)),
-        *_groundless(intent, shelf),
-        *_surroundings(intent, registry, Grounds(intent, bundle, shelf), bundle, [c for c, _ in planned]),
+        *_groundless(intent, shelf, grounds),
+        *_surroundings(registry, grounds, bundle, [c for c, _ in planned]),
     )
     return RiskAssessment(
         overall_risk=graver(*(factor.risk for factor in factors)),
@@ -46,9 +48,12 @@ def assess(
     )
 
 
-def _stated(intent: ExecutionIntent) -> Iterator[RiskFactor]:
-    for driver in intent.risk.drivers:
-        yield _factor(intent.risk.overall, f"the intent says: {driver}", f"intent://{intent.id}")
+def _stated(intent: ExecutionIntent, shelf: Shelf) -> Iterator[RiskFactor]:
+    """What the author says, with what the intent cites about the project; more than low without it is unjustified."""
+    cited = (*intent.evidence_refs, *(ref for c in intent.planned_commands for ref in c.evidence_refs))
+    shown = [ref for ref in dict.fromkeys(cited) if shelf.speaks(ref) and not ref.startswith(_OWN)]
+    for driver in intent.risk.drivers if shown or intent.risk.overall != "low" else ():
+        yield _factor(intent.risk.overall, f"the intent says: {driver}", *shown[:CITED])
 
 
 def _command(
@@ -81,15 +86,14 @@ def _ruled(decision: RuleDecision) -> Iterator[RiskFactor]:
         )
 
 
-def _groundless(intent: ExecutionIntent, shelf: Shelf) -> Iterator[RiskFactor]:
+def _groundless(intent: ExecutionIntent, shelf: Shelf, grounds: Grounds) -> Iterator[RiskFactor]:
     """What the intent as a whole cites and nobody can find: the less is known, the more is at risk."""
     if missing := shelf.missing(intent.evidence_refs):
         told = f"the intent cites what cannot be found: {', '.join(missing)}"
-        yield _factor("medium", told, f"intent://{intent.id}/evidence_refs")
+        yield _factor("medium", told, grounds.scan)
 
 
 def _surroundings(
-    intent: ExecutionIntent,
     registry: Registry,
     grounds: Grounds,
     bundle: ContextBundle,
@@ -103,7 +107,7 @@ def _surroundings(
     bounds = bundle.facts.bounds
     if not bounds.complete:
         why = "; ".join((bounds.stopped_by or "it was stopped", *bounds.unread))
-        yield _factor("medium", f"the scan is not complete: {why}", f"intent://{intent.id}")
+        yield _factor("medium", f"the scan is not complete: {why}", grounds.scan)
     secret = grounds.cited("secret_file")
     if secret is not None:
         yield _factor("medium", "files that usually hold secrets are in the tree", *secret)
@@ -128,4 +132,5 @@ def _reviews(
 
 
 def _factor(risk: Risk, what: str, *refs: str) -> RiskFactor:
-    return RiskFactor(risk=risk, what=clip(what, 1000), evidence_refs=tuple(sorted(set(refs))))
+    shown = {ref for ref in refs if not ref.startswith(_OWN)}
+    return RiskFactor(risk=risk, what=clip(what, 1000), evidence_refs=tuple(sorted(shown)))

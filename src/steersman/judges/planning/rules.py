@@ -1,7 +1,7 @@
 """What all rules together say about each planned command: every rule in whose scope it is gets asked and recorded.
 
-The order in which they outweigh each other: the graver severity; at equal severity the stricter decision (deny,
-require_review, warn, allow). A deny and an allow that both have severity `block` cannot be weighed: a conflict.
+A deny holds against every milder decision, whatever the severity of either. Otherwise the graver severity holds, and
+at equal severity the stricter decision. A deny and an allow that both have severity `block` are a conflict.
 **Invariant:** a rule that cannot answer is told as one that cannot; silence is never read into it.
 """
 
@@ -59,11 +59,12 @@ def weigh(fired: tuple[Rule, ...]) -> Ruling:
     """What some rules that fired say together; allow where there is none."""
     if not fired:
         return Ruling("allow", "info", ())
-    severity = max((r.severity for r in fired), key=SEVERITIES.index)
-    gravest = [r for r in fired if r.severity == severity]
+    held = [r for r in fired if r.then.decision == "deny"] or fired
+    severity = max((r.severity for r in held), key=SEVERITIES.index)
+    gravest = [r for r in held if r.severity == severity]
     decision = max((r.then.decision for r in gravest), key=DECISIONS.index)
     winners = tuple(r for r in gravest if r.then.decision == decision)
-    allowing = ", ".join(r.id for r in gravest if r.then.decision == "allow")
+    allowing = ", ".join(r.id for r in fired if (r.then.decision, r.severity) == ("allow", "block"))
     if (severity, decision) != ("block", "deny") or not allowing:
         return Ruling(decision, severity, winners)
     said = f"{', '.join(r.id for r in winners)} against {allowing}: deny and allow, both at severity block"

@@ -83,6 +83,13 @@ def known_commands(raw: Any, registry: Registry) -> Iterator[Known]:
             yield Known(path, item, spec)
 
 
+def evidence(raw: Any) -> Iterator[tuple[Path, str]]:
+    """Every reference that an intent cites, for the whole and for each command."""
+    yield from texts(raw, "evidence_refs")
+    for path, _ in each(raw, "planned_commands"):
+        yield from texts(raw, *path, "evidence_refs")
+
+
 def effects(raw: Any, registry: Registry) -> set[str]:
     """Every effect of the planned commands: what the intent says and what the registry says."""
     said = {e for path, _ in each(raw, "planned_commands") for _, e in texts(raw, *path, "effects")}
@@ -148,9 +155,7 @@ def _foreign_phases(raw: Any, registry: Registry) -> Iterator[Told]:
 
 
 def _unknown_schemes(raw: Any) -> Iterator[Told]:
-    groups: list[Path] = [("evidence_refs",)]
-    groups += [(*path, "evidence_refs") for path, _ in each(raw, "planned_commands")]
-    for path, ref in (found for group in groups for found in texts(raw, *group)):
+    for path, ref in evidence(raw):
         scheme = _SCHEME.match(ref)
         if scheme is not None and scheme[1] not in SCHEMES:
             yield (

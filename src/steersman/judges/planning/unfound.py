@@ -1,6 +1,6 @@
 """What an intent cites and nobody can find: by field and line for whoever checks it, by command for whoever was refused.
 
-**Invariant:** what planning would not find is told, and nothing else; pins are the precheck's to tell.
+**Invariant:** what planning would not find is told, and nothing else; what the registry lacks is the precheck's to tell.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -14,7 +14,7 @@ from steersman.judges.planning.places import NO_LINES, Lines, Path, problem
 
 CHANGED = "draft it anew, or cite what is there now and seal it again: the project has changed since"
 _OTHERWISE = "cite what can be found; `steersman facts` and `steersman memory list` have it"
-_PINNED = "registry://"
+_REGISTERED = ("registry://", "rule://")
 
 
 class Unfound(NamedTuple):
@@ -62,7 +62,7 @@ def _lost(
     refs: Iterable[Ref], shelf: Shelf, path: Path, lines: Lines, told: Container[Ref] = ()
 ) -> Iterator[Problem]:
     for n, ref in enumerate(refs):
-        if not shelf.leads(ref) and not ref.startswith(_PINNED) and ref not in told:
+        if not shelf.leads(ref) and not ref.startswith(_REGISTERED) and ref not in told:
             yield problem((*path, n), f"{ref} leads nowhere", fix_for(ref), lines)
 
 

@@ -3,10 +3,11 @@
 **Invariant:** no answer is never an approval: what nobody has said takes the question's own default, which says so.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from steersman.contracts.planning.decisions import Problem, RuleDecision
 from steersman.contracts.planning.policy import ExecutionPolicy
@@ -24,14 +25,10 @@ from steersman.judges.planning.raw import at, each, text
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.planning.sight import why_unnamed, why_unseen
 from steersman.judges.text import clip
-from steersman.machines.coordinator.choices import (
-    APPROVE,
-    INCLUDE,
-    STOP,
-    TEXT,
-    default_word,
-    named,
-)
+from steersman.machines.coordinator.choices import STOP, TEXT, default_word, named
+
+# The commands of the plan, as answers make it, that a rule denies or cannot judge: by id, with the decision.
+Object = Callable[[Settled], Mapping[str, RuleDecision]]
 
 _BLANKS = str.maketrans("\n\r\t", "   ")  # between names, one a line
 
@@ -81,36 +78,33 @@ def unanswered(pack: QuestionPack, answers: Iterable[Answer]) -> tuple[AskedQues
 
 def weigh(
     pack: QuestionPack,
-    answers: AnswerPack,
-    decisions: Iterable[RuleDecision],
+    given: tuple[Answer, ...],
     policy: ExecutionPolicy,
+    object_to: Object,
+    *,
+    person: str = "",
     before: Settled | None = None,
 ) -> Weighed:
-    """What holds after a round; an answer that contradicts a rule is no answer, and its question comes up again."""
-    given = {answer.question_id: answer for answer in answers.answers}
-    decided = {decision.command_id: decision for decision in decisions}
-    conflicts = tuple(
-        conflict
-        for q in pack.questions
-        if q.question_id in given
-        for conflict in _conflict(q, given[q.question_id], decided.get(q.about))
+    """What holds after a round; an answer that contradicts a rule is no answer, and its question comes up again.
+
+    `person` has given the answers and left the other questions to their defaults. Without one, nobody did in time."""
+    said = tuple(replace(answer, answered_by=person) for answer in given)
+    known = {answer.question_id for answer in said}
+    silent = tuple(q for q in pack.questions if q.question_id not in known)
+    defaulted = (
+        *_defaults(silent, "fallback", policy, person),
+        *_defaults(pack.defaulted, "policy_default", policy),
     )
-    refused = {conflict.question_id for conflict in conflicts}
-    said = tuple(given[q.question_id] for q in pack.questions if q.question_id in given.keys() - refused)
-    silent = tuple(q for q in pack.questions if q.question_id not in given)
-    defaulted = (*_defaults(silent, "fallback", policy), *_defaults(pack.defaulted, "policy_default", policy))
-    settled = _settled(pack, (*said, *defaulted), conflicts, before)
+    settled = _settled(pack, (*said, *defaulted), before)
+    conflicts = tuple(_conflicts(settled, sorted(known), object_to))
+    settled = _without(settled, {conflict.question_id for conflict in conflicts})
+    settled = replace(settled, conflicts=(*settled.conflicts, *conflicts))
     return Weighed(settled, conflicts, tuple(a for a in settled.answers if a.answer == STOP))
 
 
-def timed_out(pack: QuestionPack, policy: ExecutionPolicy, before: Settled | None = None) -> Weighed:
-    """What holds when the time for answers is over."""
-    defaulted = (
-        *_defaults(pack.questions, "fallback", policy),
-        *_defaults(pack.defaulted, "policy_default", policy),
-    )
-    settled = _settled(pack, defaulted, (), before)
-    return Weighed(settled, (), tuple(a for a in settled.answers if a.answer == STOP))
+def default_answers(pack: QuestionPack, policy: ExecutionPolicy) -> tuple[Answer, ...]:
+    """The answers of a person who takes every default."""
+    return tuple(_defaults(pack.questions, "human", policy))
 
 
 def defaults(
@@ -172,6 +166,12 @@ def _unfit(question: AskedQuestion, answer: Answer, where: str) -> Iterable[Prob
             message=f"{answer.provided_by} is said of defaults, never of an answer that is given.",
             fix="Leave provided_by out.",
         )
+    if answer.answered_by:
+        yield Problem(
+            field=f"{where}.answered_by",
+            message="The name is that of whoever gives the answers, and is written by steersman.",
+            fix="Leave answered_by out.",
+        )
     for name, why in (
         ("text", why_unnamed(answer.text.translate(_BLANKS))),
         ("rationale", why_unseen(answer.rationale)),
@@ -211,48 +211,58 @@ def _unanswered(pack: QuestionPack, answers: tuple[Answer, ...]) -> Iterable[Pro
         )
 
 
-def _conflict(question: AskedQuestion, answer: Answer, decision: RuleDecision | None) -> Iterable[Conflict]:
-    """An answer that puts back what a rule denies, or takes the place of a review that a rule insists on."""
-    if decision is None:
+def _conflicts(settled: Settled, given: list[str], object_to: Object) -> Iterable[Conflict]:
+    """The answers among `given` without which a rule would not object; all of them where it takes several."""
+    against = object_to(settled)
+    if not against:
         return
-    denied = decision.decision == "deny" and answer.answer == INCLUDE
-    insists = decision.decision == "require_review" and decision.severity == "block"
-    if denied or (insists and answer.answer == APPROVE):
-        yield Conflict(
-            question_id=question.question_id,
-            command_id=decision.command_id,
-            rule_id=_strictest(decision),
-            reason=clip(f"{decision.decision} ({decision.severity}): {decision.reason}", 400),
-        )
+    anyway = object_to(_without(settled, given))
+    by_answer = {id_: against.keys() - object_to(_without(settled, [id_])).keys() for id_ in given}
+    caused = {id_: commands for id_, commands in by_answer.items() if commands}
+    for id_ in caused or given:
+        for command in sorted(caused.get(id_, against.keys() - anyway.keys())):
+            yield _conflict(id_, against[command])
 
 
-def _strictest(decision: RuleDecision) -> str:
-    fired = (r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision == decision.decision)
-    return min(fired, default="")
+def _conflict(question_id: str, decision: RuleDecision) -> Conflict:
+    outcome = "undecidable" if decision.undecidable else "fired"
+    rules = (r.rule_id for r in decision.rules if r.outcome == outcome and r.decision == decision.decision)
+    return Conflict(
+        question_id=question_id,
+        command_id=decision.command_id,
+        rule_id=min(rules, default=""),
+        reason=clip(f"{decision.decision} ({decision.severity}): {decision.reason}", 400),
+    )
 
 
-def _defaults(questions: Iterable[AskedQuestion], by: Any, policy: ExecutionPolicy) -> Iterable[Answer]:
+def _defaults(
+    questions: Iterable[AskedQuestion], by: Any, policy: ExecutionPolicy, person: str = ""
+) -> Iterable[Answer]:
     for question in questions:
         word = default_word(question) if policy.auto_fallback else STOP
         reason = question.default_strategy.reason if policy.auto_fallback else "The policy takes no default."
-        yield Answer(question_id=question.question_id, answer=word, provided_by=by, rationale=reason)
+        yield Answer(
+            question_id=question.question_id,
+            answer=word,
+            provided_by=by,
+            answered_by=person,
+            rationale=reason,
+        )
 
 
-def _settled(
-    pack: QuestionPack,
-    answers: tuple[Answer, ...],
-    conflicts: tuple[Conflict, ...],
-    before: Settled | None,
-) -> Settled:
+def _without(settled: Settled, questions: Iterable[str]) -> Settled:
+    gone = set(questions)
+    return replace(settled, answers=tuple(a for a in settled.answers if a.question_id not in gone))
+
+
+def _settled(pack: QuestionPack, answers: tuple[Answer, ...], before: Settled | None) -> Settled:
     kept: Mapping[str, Answer] = {a.question_id: a for a in before.answers} if before else {}
     now = {**kept, **{a.question_id: a for a in answers}}
-    for conflict in conflicts:
-        now.pop(conflict.question_id, None)
     asked = {*(before.asked if before else ()), *(q.question_id for q in pack.questions)}
     return Settled(
         plan_id=pack.plan_id,
         rounds=pack.round,
         asked=tuple(sorted(asked)),
         answers=tuple(answer for _, answer in sorted(now.items())),
-        conflicts=(*(before.conflicts if before else ()), *conflicts),
+        conflicts=before.conflicts if before else (),
     )

@@ -8,12 +8,10 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from steersman.contracts.planning.content import Rule
 from steersman.contracts.planning.decisions import RuleDecision
 from steersman.contracts.planning.intent import PlannedCommand
 from steersman.contracts.planning.questions import AskedQuestion, Cause, Default, Impact, Suggestion
 from steersman.contracts.planning.words import RISKS, Profile, Question, Risk
-from steersman.judges.planning.cel import fields
 from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.paths import ANYWHERE, region, whole
 from steersman.judges.text import clip
@@ -26,12 +24,6 @@ from steersman.machines.coordinator.purpose import bare, lacking, makes
 HIGHEST: dict[Profile, Risk] = {"safe": "medium", "aggressive_safe": "high", "aggressive": "critical"}
 _GRAVE = ("error", "block")
 
-SCOPED = frozenset({"intent.files", "intent.folders"})  # the fields by which a rule goes by the scope
-PUT_BACK = Suggestion(
-    answer=word.INCLUDE,
-    meaning="Put it back: the rules are asked again with the scope that you name beside it, and have to allow it.",
-    risk_change="higher",
-)
 INSTEAD = Suggestion(
     answer=word.APPROVE,
     meaning="It stays, and your answer takes the place of that review.",
@@ -82,15 +74,12 @@ def _about_commands(
     decided = inputs.decided()
     nowhere = {command.command_id for command in homeless(inputs, found)}
     emptied, shelf = _emptied(inputs, found), inputs.shelf()
-    movable = _open(inputs)
     for id_, planned in {c.command_id: c for c in inputs.intent.planned_commands}.items():
         at, decision = tuple(nodes.get(id_, ())), decided.get(id_)
         if id_ in nowhere:
             yield _homeless(inputs, planned, at)
         elif decision is not None and decision.decision == "deny":
-            yield _excluded(
-                inputs, decision, at, emptied.get(id_, ()), movable and _by_scope(inputs, decision)
-            )
+            yield _excluded(inputs, decision, at, emptied.get(id_, ()))
         else:
             yield from _unmet_evidence(inputs, planned, at, shelf)
             yield from _risk_above(inputs, planned, at)
@@ -189,7 +178,7 @@ def _review(inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...]) -> _
 
 
 def _excluded(
-    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...], movable: bool
+    inputs: Inputs, decision: RuleDecision, nodes: tuple[str, ...], empty: tuple[Place, ...]
 ) -> _Draft:
     id_ = decision.command_id
     where = _listed(tuple(f"{p.workflow.id}/{p.phase.phase}" for p in empty))
@@ -200,7 +189,7 @@ def _excluded(
         f"Severity {decision.severity}: {decision.reason}",
         _ruled(inputs, decision),
         Default(strategy="use", value=word.LEAVE_OUT, reason="What a rule denies is left out."),
-        (_leave_out(id_), *((PUT_BACK,) if movable else ()), STOPPING),
+        (_leave_out(id_), STOPPING),
         (*nodes, *(place.node for place in empty)),
         "single_phase" if empty else "single_action",
     )  # fmt: skip
@@ -252,13 +241,6 @@ def _open(inputs: Inputs) -> bool:
     """Whether nobody has said what the plan is about: nothing is named, or everything."""
     targets = inputs.intent.scope.targets
     return any(map(whole, targets.files)) or not (targets.files or targets.modules or targets.areas)
-
-
-def _by_scope(inputs: Inputs, decision: RuleDecision) -> bool:
-    """Whether every rule that denies a command goes by the files in scope, so that another scope could change it."""
-    deny = [r.rule_id for r in decision.rules if r.outcome == "fired" and r.decision == "deny"]
-    rules = [inputs.registry.get("rule", id_) for id_ in deny]
-    return bool(rules) and all(isinstance(r, Rule) and not SCOPED.isdisjoint(fields(r.when)) for r in rules)
 
 
 def _ambiguous_scope(inputs: Inputs, found: tuple[Place, ...], phases: tuple[str, ...]) -> Iterator[_Draft]:

@@ -16,14 +16,13 @@ STOP = "stop"
 TEXT = "text"  # the answer is in words of one's own
 KEEP = "keep_with_review"
 APPROVE = "approve"
-INCLUDE = "include"
 ACCEPT_RISK = "accept_risk"
 ACCEPT_WITHOUT = "accept_without"
 WHOLE_PROJECT = "whole_project"
 BY_HAND = "by_hand"
 
 # Answers by which somebody takes something upon themselves; no default of a critical question may be one of them.
-APPROVING = frozenset({APPROVE, INCLUDE, ACCEPT_RISK, ACCEPT_WITHOUT, WHOLE_PROJECT})
+APPROVING = frozenset({APPROVE, ACCEPT_RISK, ACCEPT_WITHOUT, WHOLE_PROJECT})
 
 
 class Choices(NamedTuple):
@@ -83,8 +82,20 @@ def named(text: str) -> tuple[str, ...]:
 
 def why(question: AskedQuestion, answer: Answer) -> str:
     """Who has said what to which question, in one line."""
-    who = {"human": "answered", "fallback": "nobody answered in time", "policy_default": "not asked"}
-    return f"{question.cause}, {who[answer.provided_by]}: {answer.answer} ({question.question_id})"
+    return f"{question.cause}, {_source(answer)}: {answer.answer} ({question.question_id})"
+
+
+def _source(answer: Answer) -> str:
+    """Where an answer comes from; only a timeout means that nobody answered."""
+    match answer.provided_by:
+        case "human":
+            return f"answered by {answer.answered_by}"
+        case "fallback" if answer.answered_by:
+            return f"left to its default by {answer.answered_by}"
+        case "fallback":
+            return "nobody answered in time"
+        case _:
+            return "not asked"
 
 
 def _those(pairs: list[tuple[AskedQuestion, Answer]], word: str) -> dict[str, str]:

@@ -61,6 +61,7 @@ class Context(msgspec.Struct, kw_only=True):
     pack_digest: str = ""
     packs: list[str] = []  # the packs of all rounds
     said: str = ""  # the choice at the last gate
+    answered_by: str = ""  # the person who has made it; empty: nobody has in time
     answers_ref: str = ""  # what a person has said to the last one
     problems_ref: str = ""  # why it was not taken
     left_ms: int = 0  # of the time for answers, after one was not taken; 0: all of it
@@ -82,6 +83,11 @@ class Context(msgspec.Struct, kw_only=True):
 def with_time_left(context: dict[str, Any]) -> dict[str, Any]:
     """From version 1, in which refused answers began the time for answers anew."""
     return {**context, "left_ms": 0}
+
+
+def with_person(context: dict[str, Any]) -> dict[str, Any]:
+    """From version 2, in which nobody's name stood beside an answer."""
+    return {**context, "answered_by": ""}
 
 
 FIXED = ("mode", "fallback", "wait_ms", "task_ref", "config_ref", "intent_ref", "policy_ref", "out_ref")
@@ -134,10 +140,11 @@ def drafted(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
 
 
 def finalized(_c: Context, e: GraphFacts) -> tuple[Op, ...]:
-    """The rules were asked once more about what is left: what they say now is what the plan shows."""
-    now: tuple[Op, ...] = (("set", "decisions_ref", e.decisions_ref),) if e.decisions_ref else ()
-    told = _output("rule_decisions", e.decisions_digest) if e.decisions_ref else ()
-    return (("set", "settled_ref", e.settled_ref), *now, *told, *_graph(e))
+    """The rules were asked once more about what is left, and its risk was worked out: the plan shows both."""
+    now = _told(decisions_ref=e.decisions_ref, risk_ref=e.risk_ref)
+    risk: tuple[Op, ...] = (("set", "overall_risk", e.overall_risk),) if e.risk_ref else ()
+    told = _output("rule_decisions", e.decisions_digest)
+    return (("set", "settled_ref", e.settled_ref), *now, *risk, *told, *_graph(e))
 
 
 def _graph(e: GraphFacts) -> tuple[Op, ...]:
@@ -167,7 +174,13 @@ def emitted(c: Context, e: QuestionFacts) -> tuple[Op, ...]:
 
 def answered(_c: Context, e: GateAnswer) -> tuple[Op, ...]:
     said = {"choice": e.choice, "text": e.text, "person": e.person, "timed_out": e.timed_out}
-    return (("set", "said", e.choice), ("set", "answers_ref", e.text), ("append", "answered", said))
+    who = "" if e.timed_out else e.person or "unknown"
+    return (
+        ("set", "said", e.choice),
+        ("set", "answered_by", who),
+        ("set", "answers_ref", e.text),
+        ("append", "answered", said),
+    )
 
 
 def weighed(_c: Context, e: AnswerFacts) -> tuple[Op, ...]:

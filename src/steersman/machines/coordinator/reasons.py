@@ -31,7 +31,7 @@ CAUSES: dict[str, Cause] = {
     "asks_in_full_auto":   Cause(_POLICY, "full_auto does not ask", "interaction.question_budget", "Set question_budget to 0 and question_policy to never, or choose another mode."),
     "risk_in_full_auto":   Cause(_POLICY, "A high or critical risk is not planned in full_auto", "interaction.mode", "Choose semi_auto or interactive."),
     "unevidenced_command": Cause(_BOUND,  "A planned command has no evidence", "planned_commands", "Cite what speaks for it in evidence_refs."),
-    "not_registered":      Cause(_LOST,   "Something is not in the registry", "selected_workflows, selected_agents, planned_commands", "Use ids that `steersman registry list` shows, or add the content to .steersman/registry."),
+    "not_registered":      Cause(_LOST,   "Something is not in the registry", "selected_workflows, selected_agents, planned_commands, evidence_refs", "Use ids that `steersman registry list` shows, or add the content to .steersman/registry."),
     "inactive_content":    Cause(_LOST,   "Content of the registry is neither active nor frozen", "registry", "Use another id, or set its status to active."),
     "version_drift":       Cause(_LOST,   "The registry is not the one that the intent was sealed with", "evidence_refs", "Run `steersman intent seal FILE` again after reading `steersman registry diff`."),
     "policy_invalid":      Cause(_POLICY, "The policy cannot be used", "policy", "Mend the named fields of the policy."),
@@ -72,7 +72,7 @@ CAUSES: dict[str, Cause] = {
     # AWAITING_ANSWERS
     "answers_conflict":    Cause("rule_denied", "Answers contradict rules, more often than may be", "planned_commands", "Take the command out of the intent, or change the rule: an answer does not outweigh it."),
     "answer_blocks":       Cause(_BOUND,  "An answer or a default stops the run", "intent", "Settle in the intent what the question is about."),
-    "answers_stopped":     Cause(_BOUND,  "The questions were not answered: nobody did in time and the policy allows no fallback, or somebody has stopped the run", "policy.auto_fallback", "Plan again and answer, settle the questions in the intent, or set auto_fallback to true."),
+    "answers_stopped":     Cause(_BOUND,  "The run was stopped while its questions were open", "policy.auto_fallback", "Plan again and answer, settle the questions in the intent, or set auto_fallback to true."),
     # REVIEW_PACK_BUILT
     "budget_exceeded":     Cause(_BOUND,  "The plan needs more than its budgets allow", "budgets", "Raise the named budget, or plan less."),
     "review_uncovered":    Cause(_BOUND,  "A review is asked for that the plan has no gate for", "risk.requires_review", "Select a phase in which it can take place."),

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steersman.contracts.planning.decisions import Problem, RuleDecision
-from steersman.contracts.planning.graph import ExecutionGraph
+from steersman.contracts.planning.decisions import Problem, RiskAssessment, RuleDecision
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import Settled
 from steersman.judges.planning.risk import assess
@@ -20,10 +19,14 @@ from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import Choices, scoped
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import Inputs
+from steersman.machines.coordinator.nodes import desk
 from steersman.machines.coordinator.places import places
 from steersman.machines.coordinator.purpose import lacking, makes
 
 Adjudicate = Callable[[ExecutionIntent], tuple[RuleDecision, ...]]
+
+
+NO_RISK = RiskAssessment(overall_risk="low", stated_risk="low", factors=(), requires_review=())
 
 
 class Remaining(NamedTuple):
@@ -34,6 +37,7 @@ class Remaining(NamedTuple):
     alone: tuple[Problem, ...]
     decisions: tuple[RuleDecision, ...] = ()  # what holds now: as before, with the warnings that came to it
     groundless: tuple[Problem, ...] = ()  # commands that are missing because what is cited for them is
+    risk: RiskAssessment = NO_RISK  # of what is left
 
     def any(self) -> bool:
         """Whether something does."""
@@ -44,30 +48,48 @@ NOTHING = Remaining((), (), ())
 STRICT = ("require_review", "deny")
 
 
-def remaining(inputs: Inputs, graph: ExecutionGraph, settled: Settled, adjudicate: Adjudicate) -> Remaining:
+def remaining(inputs: Inputs, settled: Settled, adjudicate: Adjudicate) -> Remaining:
     """Everything that stands against what is left; `adjudicate` asks all rules about an intent."""
-    kept = {n.command_ref for n in graph.nodes if n.node_type == "action_proposal" and n.status == "proposed"}
     choices = chosen_by(inputs, settled)
-    left = _left(inputs.intent, kept, choices)
-    decisions = adjudicate(left)
-    risk = assess(left, inputs.registry, decisions, inputs.bundle).overall_risk
-    grave = inputs.effective.mode == "full_auto" and risk in ("high", "critical")
-    told = f"What is left is of {risk} risk, and full_auto plans nothing above medium."
+    left = _left(inputs, choices)
+    kept = {c.command_id for c in left.planned_commands}
+    now = adjudicate(left)
+    decisions = tuple(_holding(inputs, now))
+    risk = _risk(inputs, left, decisions, choices)
+    grave = inputs.effective.mode == "full_auto" and risk.overall_risk in ("high", "critical")
+    told = f"What is left is of {risk.overall_risk} risk, and full_auto plans nothing above medium."
     return Remaining(
-        ruled_out=tuple(_ruled_out(inputs, decisions)),
+        ruled_out=tuple(_ruled_out(inputs, now)),
         emptied=tuple(_emptied(inputs, kept, choices)),
         alone=(Problem(field="interaction.mode", message=told, fix="Choose semi_auto or interactive."),)
         if grave
         else (),
-        decisions=tuple(_holding(inputs, decisions)),
+        decisions=decisions,
         groundless=without_ground(inputs.intent, inputs.shelf(), choices.left_out.keys() - kept),
+        risk=risk,
     )
 
 
-def _left(intent: ExecutionIntent, kept: set[str], choices: Choices) -> ExecutionIntent:
+def objections(inputs: Inputs, settled: Settled, adjudicate: Adjudicate) -> dict[str, RuleDecision]:
+    """The commands left by some answers that a rule denies or cannot judge, by id; what it denied before is left out."""
+    found = adjudicate(_left(inputs, chosen_by(inputs, settled)))
+    return {d.command_id: d for d in found if d.decision == "deny" or d.undecidable or d.conflict}
+
+
+def _left(inputs: Inputs, choices: Choices) -> ExecutionIntent:
     """The intent as its answers have made it: the commands that are proposed, and the files that were named."""
-    commands = tuple(c for c in intent.planned_commands if c.command_id in kept)
-    return replace(scoped(intent, choices), planned_commands=commands)
+    out = desk(inputs, choices).out
+    commands = tuple(c for c in inputs.intent.planned_commands if c.command_id not in out)
+    return replace(scoped(inputs.intent, choices), planned_commands=commands)
+
+
+def _risk(
+    inputs: Inputs, left: ExecutionIntent, decisions: tuple[RuleDecision, ...], choices: Choices
+) -> RiskAssessment:
+    """The danger of what is left; a review that somebody has taken upon themselves is no longer asked for."""
+    held = {d.command_id: replace(d, review=()) if d.command_id in choices.approved else d for d in decisions}
+    ruled = tuple(held[c.command_id] for c in left.planned_commands)
+    return assess(left, inputs.registry, ruled, inputs.bundle)
 
 
 def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:

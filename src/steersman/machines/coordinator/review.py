@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from steersman.contracts.planning.content import CommandSpec
 from steersman.contracts.planning.decisions import Problem, RiskAssessment, RoutingAdvice
 from steersman.contracts.planning.graph import Estimate, ExecutionGraph, Node
@@ -24,7 +22,6 @@ from steersman.contracts.planning.review import (
 )
 from steersman.contracts.planning.words import Review, graver
 from steersman.judges.planning.paths import why_outside
-from steersman.judges.planning.risk import assess
 from steersman.judges.text import clip
 from steersman.machines.coordinator.choices import scoped
 from steersman.machines.coordinator.graph import chosen_by
@@ -49,7 +46,7 @@ def review_pack(
     """Everything a reviewer needs about a final graph."""
     d = desk(inputs, chosen_by(inputs, settled))
     proposed = [n for n in graph.nodes if n.node_type == "action_proposal" and n.status == "proposed"]
-    risk = remaining_risk(d)
+    risk = inputs.risk
     return ReviewPack(
         plan_id=inputs.plan_id,
         intent_id=inputs.intent.id,
@@ -76,17 +73,6 @@ def review_faults(inputs: Inputs, pack: ReviewPack, settled: Settled) -> ReviewF
         over=tuple(budget for budget in pack.change_impact.budgets if not budget.within),
         unjustified=tuple(_unjustified(pack.risk_assessment)),
     )
-
-
-def remaining_risk(d: Desk) -> RiskAssessment:
-    """The danger of what is still proposed, with what answers have changed."""
-    pairs = [
-        (planned, replace(decision, review=()) if planned.command_id in d.chosen.approved else decision)
-        for planned in d.inputs.intent.planned_commands
-        if planned.command_id not in d.out and (decision := d.decided.get(planned.command_id)) is not None
-    ]
-    intent = replace(d.inputs.intent, planned_commands=tuple(planned for planned, _ in pairs))
-    return assess(intent, d.inputs.registry, tuple(decision for _, decision in pairs), d.inputs.bundle)
 
 
 def _required(d: Desk) -> set[Review]:
@@ -116,7 +102,7 @@ def _unjustified(risk: RiskAssessment) -> Iterator[Problem]:
             yield Problem(
                 field="risk.drivers",
                 message=f"Nothing shows this {factor.risk} risk: {clip(factor.what, 600)}",
-                fix="Cite what shows it in the evidence_refs of the command.",
+                fix="Cite a fact, a memory or a document that shows it in evidence_refs; the intent itself is none.",
             )
     if risk.overall_risk != graver(*(factor.risk for factor in risk.factors)):
         yield Problem(

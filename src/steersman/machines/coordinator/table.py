@@ -74,14 +74,14 @@ class S(State):
     )
     CONTEXT_BUILT = state("Memory, facts and policy are put together.", do(BUILD_CONTEXT, work.build_context))
     RULES_EVALUATED = state(
-        "Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudicate, version=2)
+        "Every planned command gets its verdicts.", do(ADJUDICATE, work.adjudicate, version=3)
     )
     GRAPH_DRAFTED = state("Phases, commands and decisions become a graph.", do(DRAFT, work.draft))
     QUESTIONS_EMITTED = state("What is not known becomes questions.", do(EMIT, work.emit, version=2))
     AWAITING_ANSWERS = state(
         "Paused until answers arrive or time runs out.",
         do(ASK, work.ask_people, when=UNANSWERED, version=2),
-        do(WEIGH, work.weigh, when=GIVEN, version=2),
+        do(WEIGH, work.weigh, when=GIVEN, version=3),
     )
     GRAPH_FINALIZED = state("Answers and defaults are worked into the graph.", do(FINALIZE, work.finalize))
     REVIEW_PACK_BUILT = state("Impact, budgets and reviews are put together.", do(PACK, work.review))
@@ -118,7 +118,7 @@ class E(Events):
     budget_exceeded = event("More has to be asked than may be.", X, QuestionFacts)
     questions_unfit = event("A question lacks evidence or a default, or may not be asked.", X, QuestionFacts)
     answers_given = event("Somebody has answered, or time has run out and defaults hold.", G, GateAnswer)
-    answers_stopped = event("Nobody will answer, and there is no fallback.", G, GateAnswer)
+    answers_stopped = event("The run stops rather than take defaults.", G, GateAnswer)
     answers_received = event("Every question has something that holds.", X, AnswerFacts)
     answers_refused = event("The answers cannot be taken as they are.", X, AnswerFacts)
     answers_conflict = event("An answer contradicts a rule.", X, AnswerFacts)
@@ -279,13 +279,13 @@ FOLDS = (
     ),
     *(fold(e, ctx.drafted) for e in (E.uncertainties_found, E.no_questions_needed, E.graph_invalid)),
     *(fold(e, ctx.emitted, version=2) for e in (E.questions_emitted, E.budget_exceeded, E.questions_unfit)),
-    fold(E.answers_given, ctx.answered),
-    fold(E.answers_stopped, ctx.answered),
+    fold(E.answers_given, ctx.answered, version=2),
+    fold(E.answers_stopped, ctx.answered, version=2),
     *(
         fold(e, ctx.weighed, version=2)
         for e in (E.answers_received, E.answers_refused, E.answers_conflict, E.answers_block)
     ),
-    *(fold(e, ctx.finalized) for e in (E.graph_completed, E.graph_incomplete)),
+    *(fold(e, ctx.finalized, version=2) for e in (E.graph_completed, E.graph_incomplete)),
     *(fold(e, ctx.packed) for e in (E.review_pack_ready, E.budget_violated, E.review_unmet)),
     *(fold(e, ctx.frozen) for e in (E.outputs_frozen, E.freezing_failed, E.output_malformed)),
 )
@@ -318,8 +318,8 @@ MACHINE = machine(
     events=E,
     rows=TABLE,
     context=ctx.Context,
-    context_version=2,
-    upcasts={1: ctx.with_time_left},
+    context_version=3,
+    upcasts={1: ctx.with_time_left, 2: ctx.with_person},
     namings=NAMES,
     computes=COMPUTES,
     folds=FOLDS,
@@ -328,6 +328,6 @@ MACHINE = machine(
     memory={"answers": ("none", "given")},
     successes=("DONE",),
     begin=lambda request: (E.intent_received, *ctx.begin(request)),
-    begin_version=2,
+    begin_version=3,
     tree=False,
 )

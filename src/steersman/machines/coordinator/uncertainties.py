@@ -19,7 +19,7 @@ from steersman.contracts.planning.words import RISKS
 from steersman.judges.planning.intent import Effective
 from steersman.kernel.canonical import digest_of
 from steersman.machines.coordinator.causes import causes
-from steersman.machines.coordinator.choices import APPROVING, INCLUDE, default_word
+from steersman.machines.coordinator.choices import APPROVING, default_word
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.places import Place, places
 
@@ -115,12 +115,8 @@ def _covered(may: tuple[AskedQuestion, ...], left: int, known: frozenset[str]) -
 
 
 def _unsettled(questions: tuple[AskedQuestion, ...], settled: Settled | None) -> tuple[AskedQuestion, ...]:
-    """What is open; the scope is open again beside a command that only another scope would put back."""
     answered = {answer.question_id for answer in settled.answers} if settled else set()
-    still = tuple(q for q in questions if q.question_id not in answered)
-    if not any(s.answer == INCLUDE for q in still for s in q.suggested_answers):
-        return still
-    return tuple(q for q in questions if q.question_id not in answered or q.cause == "ambiguous_scope")
+    return tuple(q for q in questions if q.question_id not in answered)
 
 
 def flawed(asked: Iterable[AskedQuestion], effective: Effective, policy: ExecutionPolicy) -> Flaws:

@@ -14,8 +14,7 @@ def build_context(c: Context) -> dict[str, Any]:
 
 
 def adjudicate(c: Context) -> dict[str, Any]:
-    said = {"settled": c.settled_ref, "conflicts": c.conflicts_ref, "uncertainties": c.uncertainties_ref}
-    return {**_known(c), **said}
+    return {**_decided(c), **_said(c), "settled": c.settled_ref}
 
 
 def draft(c: Context) -> dict[str, Any]:
@@ -39,8 +38,7 @@ def ask_people(c: Context) -> dict[str, Any]:
 
 
 def weigh(c: Context) -> dict[str, Any]:
-    said = {"choice": c.said, "answers": c.answers_ref}
-    return {**_decided(c), **said, "pack": c.pack_ref, "settled": c.settled_ref, "wait_ms": c.wait_ms}
+    return {**_decided(c), **_said(c), "settled": c.settled_ref, "wait_ms": c.wait_ms}
 
 
 def finalize(c: Context) -> dict[str, Any]:
@@ -61,6 +59,10 @@ def freeze(c: Context) -> dict[str, Any]:
         "out": c.out_ref,
     }
     return {**_decided(c), **made}
+
+
+def _said(c: Context) -> dict[str, Any]:
+    return {"pack": c.pack_ref, "choice": c.said, "person": c.answered_by, "answers": c.answers_ref}
 
 
 def _given(c: Context) -> dict[str, Any]:

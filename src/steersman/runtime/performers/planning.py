@@ -20,7 +20,7 @@ from steersman.contracts.planning.decisions import (
 )
 from steersman.contracts.planning.graph import ExecutionGraph
 from steersman.contracts.planning.intent import ExecutionIntent
-from steersman.contracts.planning.questions import AnswerPack, QuestionPack, Settled
+from steersman.contracts.planning.questions import Answer, AnswerPack, QuestionPack, Settled
 from steersman.contracts.planning.review import ReviewPack
 from steersman.errors import JournalError, UserError, WorkspaceError
 from steersman.judges.planning.citations import bundled
@@ -37,10 +37,11 @@ from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator import answers as replies
 from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
 from steersman.machines.coordinator import freeze as freezing
-from steersman.machines.coordinator.choices import choices, scoped
+from steersman.machines.coordinator.choices import scoped
 from steersman.machines.coordinator.faults import Faults, faults
+from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import lineage, plan_id
-from steersman.machines.coordinator.remaining import remaining
+from steersman.machines.coordinator.remaining import objections, remaining
 from steersman.machines.coordinator.verify import verify
 from steersman.runtime.call import Call
 from steersman.runtime.performers.asking import had
@@ -138,9 +139,7 @@ def context(t: Table) -> facts.ContextFacts:
 @_planned("RULES_EVALUATED")
 def adjudicate(t: Table) -> facts.RulesFacts:
     """Every rule on every planned command, with the scope that was answered; the plan's risk, and advice on models."""
-    decisions = _adjudicated(
-        t, scoped(t.intent, choices(t.questions or (), t.settled)) if t.settled else t.intent
-    )
+    decisions = _ruled(t)
     risk = assess(t.intent, t.registry, decisions, t.bundle)
     routing = advise(t.intent, t.registry, t.policy)
     never = forbidden(t.intent, t.registry, t.policy)
@@ -180,6 +179,20 @@ def adjudicate(t: Table) -> facts.RulesFacts:
             ),
         ),
     )
+
+
+def _ruled(t: Table) -> tuple[RuleDecision, ...]:
+    """What holds of each command. Of an answer that contradicts a rule only what ends the run is kept: it does not hold.
+
+    A command that was denied stays denied, whatever has been answered since."""
+    if t.settled is None:
+        return _adjudicated(t, t.intent)
+    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *_answers(t)))
+    against = objections(t.inputs, tried, lambda left: _adjudicated(t, left))
+    ends = {id_: d for id_, d in against.items() if d.hard or d.undecidable or d.conflict}
+    denied = {d.command_id: d for d in t.decisions if d.decision == "deny"}
+    now = _adjudicated(t, scoped(t.intent, chosen_by(t.inputs, t.settled)))
+    return tuple({**ends, **denied}.get(d.command_id, d) for d in now)
 
 
 def _adjudicated(t: Table, intent: ExecutionIntent) -> tuple[RuleDecision, ...]:
@@ -229,9 +242,9 @@ def emit(t: Table) -> facts.QuestionFacts:
 
 @_planned("AWAITING_ANSWERS")
 def weigh(t: Table) -> facts.AnswerFacts:
-    """What was said held against what was asked and against the rules; silence takes the defaults."""
+    """What was said held against what was asked and against the rules; what nobody has said takes its default."""
     if t.call.given("choice") == "defaults":
-        return _weighed(t, replies.timed_out(t.pack, t.policy, t.settled))
+        return _weighed(t)
     raw = _pack_given(t)
     problems = replies.problems(t.pack, raw)
     if problems:
@@ -242,8 +255,14 @@ def weigh(t: Table) -> facts.AnswerFacts:
             left_ms=t.left_ms(),
             problems_ref=t.keep(problems)[0],
         )
-    given = msgspec.convert(raw, AnswerPack)
-    return _weighed(t, replies.weigh(t.pack, given, t.decisions, t.policy, t.settled))
+    return _weighed(t)
+
+
+def _answers(t: Table) -> tuple[Answer, ...]:
+    """What a person has answered; who takes every default has answered that; nothing where nobody has in time."""
+    if t.call.given("choice") != "defaults":
+        return t.read("answers", AnswerPack).answers
+    return replies.default_answers(t.pack, t.policy) if t.call.given("person", "") else ()
 
 
 def _missing(pack: QuestionPack, raw: Any) -> int:
@@ -263,7 +282,12 @@ def _pack_given(t: Table) -> Any:
         return None
 
 
-def _weighed(t: Table, found: replies.Weighed) -> facts.AnswerFacts:
+def _weighed(t: Table) -> facts.AnswerFacts:
+    def object_to(settled: Settled) -> dict[str, RuleDecision]:
+        return objections(t.inputs, settled, lambda left: _adjudicated(t, left))
+
+    person = t.call.given("person", "")
+    found = replies.weigh(t.pack, _answers(t), t.policy, object_to, person=person, before=t.settled)
     return facts.AnswerFacts(
         conflicts=len(found.conflicts),
         blocked=len(found.blocked),
@@ -284,7 +308,7 @@ def finalize(t: Table) -> facts.GraphFacts:
     """Defaults for whatever nobody has answered, and the graph with all of it worked in."""
     held = replies.defaults(t.questions, t.inputs.plan_id, t.policy, t.settled)
     made = graph.finalize(t.inputs, held.settled)
-    rest = remaining(t.inputs, made, held.settled, lambda left: _adjudicated(t, left))
+    rest = remaining(t.inputs, held.settled, lambda left: _adjudicated(t, left))
     if rest.decisions != t.inputs.decisions:
         t.inputs = t.inputs._replace(decisions=rest.decisions)
         made = graph.finalize(t.inputs, held.settled)
@@ -292,6 +316,8 @@ def finalize(t: Table) -> facts.GraphFacts:
     ref, digest = t.keep(rest.decisions)
     return msgspec.structs.replace(
         _counted(t, made, found),
+        overall_risk=rest.risk.overall_risk,
+        risk_ref=t.keep(rest.risk)[0],
         blocked=len(held.blocked),
         ruled_out=len(rest.ruled_out),
         emptied=len(rest.emptied),

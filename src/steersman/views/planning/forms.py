@@ -118,6 +118,7 @@ def _states(m: Machine, steps: Iterable[Entry]) -> Iterator[StateRecord]:
             to_state=e.to,
             timestamp=moment(e.at),
             trigger=e.event,
+            actor=e.actor,
             guards_evaluated=tuple(evaluated(m, name, held=held) for name, held in e.guards.items()),
             outputs_produced=tuple(_outputs(e)),
             duration_ms=max(0, e.at - (before if before is not None else e.at)),

@@ -68,8 +68,8 @@ def _decided(e: Entry, found: Documents, *, against: bool) -> Iterator[AuditReco
             yield from _ruled(e, found)
         case "QUESTIONS_EMITTED", "questions_emitted":
             yield _record(e, "question_emitted", packs=[p.pack_id for p in found.packs])
-        case "AWAITING_ANSWERS", "answers_given":
-            yield _record(e, "answer_received", choice=_choice(e))
+        case "AWAITING_ANSWERS", ("answers_given" | "answers_stopped"):
+            yield _record(e, "answer_received", **_answer(e))
         case "AWAITING_ANSWERS", "answers_conflict":
             yield _record(e, "conflict_detected", to=e.to)
         case (("AWAITING_ANSWERS" | "GRAPH_DRAFTED"), _) if against and e.to == "GRAPH_FINALIZED":
@@ -101,6 +101,11 @@ def _over(m: Machine, e: Entry, found: Documents) -> Iterator[AuditRecord]:
     yield _record(e, kind, critical=e.to == "ABORTED", final_state=e.to, **({"message": why} if why else {}))
 
 
-def _choice(e: Entry) -> str:
-    told = e.data.get("choice", "") if isinstance(e.data, dict) else getattr(e.data, "choice", "")
-    return str(told)
+def _answer(e: Entry) -> dict[str, Any]:
+    """What was chosen, and who did; without a person, the time for answers was over."""
+    data: dict[str, Any] = msgspec.to_builtins(e.data)
+    return {
+        "choice": data["choice"],
+        "person": data.get("person", ""),
+        "timed_out": data.get("timed_out", False),
+    }

@@ -126,7 +126,7 @@ def _answers(settled: Settled, questions: dict[str, AskedQuestion]) -> str:
     if not settled.answers:
         return "Nothing was uncertain."
     rows = (
-        (_asked(questions, a.question_id), a.answer, a.text, a.provided_by, a.rationale)
+        (_asked(questions, a.question_id), a.answer, a.text, f"{a.provided_by} {a.answered_by}", a.rationale)
         for a in settled.answers
     )
     return _table(("question", "answer", "in words", "by", "because"), rows)
