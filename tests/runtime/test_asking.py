@@ -1,6 +1,7 @@
 """A look at what somebody else has, tried as often as a policy says (001 §3, `max_retries`)."""
 
 import pytest
+from cases import for_each_case
 
 from steersman.errors import MemoryUnavailable
 from steersman.runtime.performers.asking import had
@@ -19,7 +20,7 @@ class Busy:
         return "here"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("fails", "again", "what", "why", "asked"),
     [
         (0, 0, "here", "", 1),

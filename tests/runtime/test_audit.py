@@ -7,6 +7,7 @@ import json
 
 import msgspec
 import pytest
+from cases import for_each_case
 from msgspec import structs
 from msgspec.structs import replace
 from toys import MACHINES, played, settled, world_of
@@ -33,7 +34,7 @@ from steersman.runtime.audit import (
     verify,
 )
 from steersman.runtime.audit.gates import NOT_ON_TAPE
-from steersman.runtime.audit.verifying import UNANCHORED
+from steersman.runtime.audit.verifying import UNANCHORED, verify_for_driving
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.start import Order, fork
 from steersman.testing.memory import MemoryJournal
@@ -178,12 +179,17 @@ def test_gate_rows(asked, sql, words):
     assert words in " ".join(verdict.problems)
 
 
+def said_yes(gate):
+    """An answer as a person sends it."""
+    return {"choice": gate.choices[0], "person": "ann", "digest": gate.digest}
+
+
 def test_answered_gate(asked):
     """An answer that was sent and is not taken yet fits, and is told: a forged one would look the same."""
     world, run = asked
     assert audited(world, run).waiting == ()
     gate = world.journal.gates(run)[0]
-    world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
+    world.journal.answer(gate.id, gate.digest, said_yes(gate), 1)
     verdict = audited(world, run)
     assert verdict.ok
     told = f"{gate.choices[0]} by ann, not yet on tape, so no anchor speaks for it"
@@ -198,25 +204,33 @@ def test_waiting_rows(asked):
     world.journal.post(run, "answer", {"gate": [run], "choice": {"a": 1}, "person": 7}, 1)
     verdict = audited(world, run)
     assert verdict.ok
-    assert [w.removesuffix(f", {NOT_ON_TAPE}") for w in verdict.waiting] == [
+    assert [w.partition(f", {NOT_ON_TAPE}")[0] for w in verdict.waiting] == [
         "abort by Mallory",
         "task_followup_received by nobody who is named",
         "{'a': 1} by 7",
     ]
+    assert verdict.waiting[2].endswith("its gate is not open on tape, so it will be refused")
 
 
-def test_answered_while_read(asked, monkeypatch):
-    """An answer that arrives between two looks is no finding."""
+@pytest.mark.parametrize("check", [verify, verify_for_driving])
+@pytest.mark.parametrize(
+    ("look", "nth"), [("head", 1), ("gates", 1), ("pending", 1), ("gate", 1), ("head", 2), ("gates", 2)]
+)
+def test_answered_while_read(asked, monkeypatch, check, look, nth):
+    """An answer that arrives between two looks is no finding, wherever it arrives."""
     world, run = asked
     gate = world.journal.gates(run)[0]
-    ask = world.journal.pending
+    ask, calls = getattr(world.journal, look), []
 
-    def late(name):
-        world.journal.answer(gate.id, gate.digest, {"choice": gate.choices[0], "person": "ann"}, 1)
+    def answer_first(name):
+        calls.append(name)
+        if len(calls) == nth:
+            assert world.journal.answer(gate.id, gate.digest, said_yes(gate), 1)
         return ask(name)
 
-    monkeypatch.setattr(world.journal, "pending", late)
-    assert audited(world, run).ok
+    monkeypatch.setattr(world.journal, look, answer_first)
+    assert check(world.journal, world.machines, run).ok
+    assert len(calls) >= nth
 
 
 @pytest.mark.parametrize(
@@ -487,7 +501,7 @@ class Forged:
 CREATED = {"kind": "created", "to": "s", "context": {}, "root": "r", "machine": "m"}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("entries", "words", "seq"),
     [
         ([{"kind": "note"}], "does not begin the run", 1),

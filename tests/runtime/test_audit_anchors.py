@@ -10,6 +10,7 @@ import pytest
 from steersman import bootstrap
 from steersman.adapters.anchor_key import AnchorKey
 from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
+from steersman.contracts.trust import Trusted
 from steersman.errors import UserError
 from steersman.ports.anchors import Kept
 
@@ -164,6 +165,8 @@ def test_places(tmp_path, repo, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     argv = [sys.executable, "-c", "import sys; open('got', 'w').write(sys.stdin.read())"]
     (repo / "steersman.toml").write_text(f"version = 1\n[audit]\nanchor = {json.dumps(argv)}\n")
+    lines = bootstrap.read_written_config(repo).powerful
+    bootstrap.trust_file(repo).record("steersman.toml", Trusted(lines, "ann", 0))
     world = bootstrap.open_world(repo)
     for place in ("file", "git", "command"):
         world.anchors[place].keep("r", 1, HASH, 1)

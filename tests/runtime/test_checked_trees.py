@@ -66,7 +66,8 @@ def run_of(tmp_path, judge, agent=None, config=None, files=None, **more):
 def answered(world, run, choice, **more):
     """Answers the open gate and drives on."""
     bridge = Bridge(world)
-    return settled(world, run, bridge.answer(bridge.gate(run), choice, "ann", **more))
+    gate = bridge.gate(run)
+    return settled(world, run, bridge.answer(gate, choice, "ann", digest=gate.digest, **more))
 
 
 def words(world, run, ref):

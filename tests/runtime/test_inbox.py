@@ -6,6 +6,7 @@ import pytest
 from toys import SOON, Facts, begun, budget, driven, kinds, played, settled, tape, until, world_of
 
 from steersman.errors import ContractError, UserError
+from steersman.runtime.audit import verify
 from steersman.runtime.bridge import Bridge
 from steersman.runtime.drive import Busy, Driver
 from steersman.runtime.live import load
@@ -266,14 +267,28 @@ def test_an_answer_given_first_counts_first(tmp_path):
     assert world.journal.head(run).state == "granted"
 
 
-def test_an_answer_whose_gate_is_gone_is_refused(tmp_path):
-    """An answer that is in the inbox but whose gate the tape does not know any more moves nothing."""
+@pytest.mark.parametrize(
+    ("gate", "digest", "why"),
+    [("9:1", "", "void"), ("", "", "its row has none"), ("", "old", "its row has none")],
+)
+def test_an_answer_that_its_gate_does_not_have_is_refused(tmp_path, gate, digest, why):
+    """An answer in the inbox whose gate the tape does not know, or whose gate's row was never answered, moves nothing;
+    `audit verify` says the same of it, and the run goes on."""
     world = world_of(tmp_path)
-    run, gate = asking(world)
-    posted = world.journal.post(run, "answer", {"gate": gate.id, "choice": "approve", "digest": "old"}, 0)
+    run, asked = asking(world)
+    said = {
+        "gate": f"{run}:{gate}" if gate else asked.id,
+        "choice": "approve",
+        "digest": digest or asked.digest,
+    }
+    posted = world.journal.post(run, "answer", said, 0)
+    before = verify(world.journal, world.machines, run)
+    assert "refused" in before.waiting[0] if gate else why in before.problems[0]
     verdict = settled(world, run, posted)
     assert (verdict["result"], world.journal.head(run).state) == ("refused", "asking")
-    assert "void" in verdict["why"]
+    assert why in verdict["why"]
+    assert verify(world.journal, world.machines, run).ok
+    assert settled(world, run, Bridge(world).answer(asked, "approve", "ann"))["state"] == "granted"
 
 
 # ── timers ────────────────────────────────────────────────────────────────────────────────────────────────────────────

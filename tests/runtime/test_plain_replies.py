@@ -4,6 +4,7 @@ import json
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.config import Config
 from steersman.contracts.replies import REPLIES
@@ -40,7 +41,7 @@ def call(contract):
     return Call(None, "run", "task", item, Config(), payloads, _part)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("contract", "reply", "facts"),
     [
         ("task_planner", PLAN, {"files": 1, "questions": 2, "blocking": 1}),

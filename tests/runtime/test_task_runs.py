@@ -92,7 +92,8 @@ class Task:
         return found
 
     def say(self, choice, **more):
-        Bridge(self.world).answer(self.gate(), choice, "ann", **more)
+        gate = self.gate()
+        Bridge(self.world).answer(gate, choice, "ann", digest=gate.digest, **more)
         self.go()
 
     def waive(self, to, reason="no time"):

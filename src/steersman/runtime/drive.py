@@ -43,15 +43,24 @@ class Driver:
         self._ears: Any = None
 
     async def drive(
-        self, run: str, *, take_over: bool = False, held: Any = None, live: Live | None = None
+        self,
+        run: str,
+        *,
+        take_over: bool = False,
+        held: Any = None,
+        live: Live | None = None,
+        despite: tuple[str, str] | None = None,
     ) -> Head:
-        """Drives a run until it waits for somebody or has its outcome; returns its head."""
+        """Drives a run until it waits for somebody or has its outcome; returns its head.
+
+        One that does not fit its tape is refused; `despite` is a person with a reason to go on all the same.
+        """
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
             owner = self.world.locks.owner(run) or "another process"
             raise Busy(f"run {run} is driven by {owner}; see `steersman watch {run}`, or stop that first")
         try:
-            drive = Passage(self, live or load(self.world, run))
+            drive = Passage(self, live or await self._load(run, despite))
             self._enter(drive)
             try:
                 if live is None:
@@ -67,6 +76,13 @@ class Driver:
             lock.release()
         await self._onward(head)
         return head
+
+    async def _load(self, run: str, despite: tuple[str, str] | None) -> Live:
+        from steersman.runtime.drive_check import check_before_driving  # who only looks does not need it
+
+        live = load(self.world, run)
+        await check_before_driving(live, despite)
+        return live
 
     async def _onward(self, head: Head) -> None:
         """A child's end makes its parent runnable: it is driven too, unless somebody does."""

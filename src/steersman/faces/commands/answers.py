@@ -1,4 +1,4 @@
-"""`approve`, `rework`, `reject`, `answer`: a person answers a gate, once; the loser of a race is told."""
+"""`approve`, `accept-evidence`, `rework`, `reject`, `answer`: a person answers a gate, once; the loser of a race is told."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from steersman.faces.speech import insider
 from steersman.faces.voyage import spoken
 from steersman.judges.text import visible
 from steersman.ports.journal import Gate
+from steersman.views.gates import EVIDENCE, PREFIX, commands
 
 _gate = click.argument("gate", metavar="RUN_OR_GATE")
 _reason = click.option("--reason", default="", help="Why; it stays on tape.")
@@ -25,6 +26,19 @@ _digest = click.option(
 def approve(deck: Deck, *, gate: str, reason: str, digest: str | None) -> int:
     """Answer a gate: yes. The run is then driven on until it parks or ends."""
     return answered(deck, gate, "approve", digest, reason=reason)
+
+
+@verb(
+    "accept-evidence",
+    "steersman gates 261116-abc   # look first: it says why, and the digest",
+    "steersman accept-evidence 261116-abc 1a2b3c4d",
+)
+@_gate
+@click.argument("digest", metavar="DIGEST-PREFIX", default="")
+@_reason
+def accept_evidence(deck: Deck, *, gate: str, digest: str, reason: str) -> int:
+    """Accept the results that an evidence gate questions. DIGEST-PREFIX is at least the first 8 characters of its digest."""
+    return accept_looked_at(deck, gate, digest, reason)
 
 
 @verb("rework", 'steersman rework 261116-abc "keep the old function as an alias"')
@@ -132,12 +146,22 @@ def _last_word(deck: Deck, run: str, wanted: str) -> str | None:
     return None
 
 
-def answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any) -> int:
+def accept_looked_at(deck: Deck, name: str, prefix: str, reason: str = "") -> int:
+    """The yes to an evidence gate; `prefix` shows which digest was looked at."""
+    return answered(deck, name, "approve", None, prefix=prefix, reason=reason)
+
+
+def answered(
+    deck: Deck, name: str, choice: str, digest: str | None, *, prefix: str | None = None, **more: Any
+) -> int:
     """A gate's answer, and what became of it."""
     found = open_gate(deck, name)
     refused = insider(deck, found.run, choice)
     if refused is not None:
         return refused
+    if prefix is not None or (found.job, choice) == (EVIDENCE, "approve"):
+        _check_prefix(deck, found, prefix)
+        digest = found.digest
     if (found.job, choice) == ("others", "begin"):
         from steersman.faces.deeds import with_reason
 
@@ -148,6 +172,33 @@ def answered(deck: Deck, name: str, choice: str, digest: str | None, **more: Any
     posted = deck.bridge.answer(found, choice, deck.person, digest=digest, **told)
     deck.say(f"{deck.person}: {choice} · gate {found.id}")
     return spoken(deck, found.run, posted, wanted_end=_ends(found, choice))
+
+
+class _NotAcceptedError(UserError):
+    """The evidence was not accepted."""
+
+    exit_code = 4
+
+
+def _check_prefix(deck: Deck, gate: Gate, prefix: str | None) -> None:
+    """Refuses a yes to an evidence gate without the beginning of its digest; a digest that was looked at is typed."""
+    if gate.job != EVIDENCE:
+        typed = "; ".join(commands(gate, deck.me))
+        raise _NotAcceptedError(f"gate {gate.id} does not ask about evidence: it is answered by {typed}")
+    if prefix is not None and len(prefix) >= PREFIX and gate.digest.startswith(prefix):
+        return
+    wrong = (
+        "approve does not accept evidence"
+        if prefix is None
+        else f"the first {PREFIX} characters of its digest are needed{f', {prefix!r} are not those' if prefix else ''}"
+    )
+    look, word = (
+        ("/why` and `/diff", "/accept-evidence") if deck.prompting else (f"{deck.me} gates {gate.run}", "")
+    )
+    line = f"{word} {gate.digest[:PREFIX]}" if word else commands(gate, deck.me)[0]
+    raise _NotAcceptedError(
+        f"gate {gate.id} was not answered: {wrong}. Look at it with `{look}`, then type `{line}`"
+    )
 
 
 def _show_accepted(deck: Deck, gate: Gate) -> None:

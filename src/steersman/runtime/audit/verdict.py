@@ -22,6 +22,7 @@ class Verdict(msgspec.Struct, frozen=True):
     unseen: tuple[str, ...] = ()
     released: bool = False  # it was put aside, and no longer is
     waiting: tuple[str, ...] = ()  # what was sent to the run and is not on tape yet
+    gone: tuple[str, ...] = ()  # what git no longer has of it: a person or a gc may have removed it
     beyond: tuple[str, ...] = ()  # what no verdict on any run can see, whatever its anchors say
 
 

@@ -4,7 +4,7 @@ It streams: memory does not grow with the tape. A row that cannot be read or app
 **Invariant:** only recorded ops rebuild the run; a machine's code is asked for nothing but the words of its head row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -19,10 +19,11 @@ from steersman.kernel.snapshot import Snapshot, state_hash
 from steersman.kernel.tape import Entry, read
 from steersman.ports.anchors import Kept
 from steersman.ports.journal import UNFINISHED, BudgetRow, Gate, Head, Journal
-from steersman.runtime.audit.anchoring import Vouched, kept_anchors
+from steersman.runtime.audit.anchoring import Vouched, kept_anchors, known_runs
 from steersman.runtime.audit.budgets import Spent, compare_budget
 from steersman.runtime.audit.gates import compare_gates, waiting
 from steersman.runtime.audit.heads import compare_head
+from steersman.runtime.audit.refs import compare_refs, unknown_runs
 from steersman.runtime.audit.texts import Texts
 from steersman.runtime.audit.verdict import Findings, Verdict
 from steersman.runtime.budget import limits
@@ -44,6 +45,8 @@ BEYOND = (
 def audited(world: World, run: str) -> Verdict:
     """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
     verdict = verify(world.journal, world.machines, run, kept_anchors(world, run))
+    if verdict.ok:
+        verdict = compare_refs(world, verdict)
     if not verdict.ok:
         return verdict
     found = Findings()
@@ -56,7 +59,8 @@ def around(world: World) -> Verdict:
     found = Findings()
     for words in found.read("the store's own tables", world.journal.strays) or ():
         found.add(words)
-    return Verdict("", not found.count, 0, problems=found.problems())
+    gone = unknown_runs(world, known_runs(world))
+    return Verdict("", not found.count, 0, problems=found.problems(), gone=gone)
 
 
 def missing(world: World, run: str) -> Verdict:
@@ -68,10 +72,22 @@ def verify(
     journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept | None = None
 ) -> Verdict:
     """Holds chain, state, seals, snapshot, head, gates, payloads, definitions and anchors against each other."""
+    return _verify(lambda: _Audit(journal, machines, run, anchors or Kept()))
+
+
+def verify_for_driving(journal: Journal, machines: Mapping[str, Machine], run: str) -> Verdict:
+    """The part of `verify` that needs no text, no key and no other run: entries, state, seals, definitions, snapshot,
+    head and gates. What it leaves out: texts, budgets, anchors, branches, and answers in the inbox, which the driver
+    refuses on tape where they do not fit."""
+    return _verify(lambda: _Audit(journal, machines, run, Kept(), driving=True))
+
+
+def _verify(new_audit: Callable[[], "_Audit"]) -> Verdict:
+    """The verdict of a pass during which nothing moved, or of the last try."""
     for _ in range(TRIES):
-        audit = _Audit(journal, machines, run, anchors or Kept())
+        audit = new_audit()
         verdict = audit.verdict()
-        if verdict.ok or not audit.moved:
+        if not audit.moved:
             break
     return verdict
 
@@ -79,8 +95,17 @@ def verify(
 class _Audit:
     """One pass."""
 
-    def __init__(self, journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        machines: Mapping[str, Machine],
+        run: str,
+        anchors: Kept,
+        *,
+        driving: bool = False,
+    ) -> None:
         self.journal, self.machines, self.run, self.anchors = journal, machines, run, anchors
+        self.driving = driving
         self.found = Findings()
         self.vouched = Vouched(anchors)
         self.texts: Texts | None = None
@@ -215,7 +240,7 @@ class _Audit:
         """What entries other than transitions bring with them."""
         if entry.kind == "created":
             self.first = (entry.title, entry.at)
-            self.texts = Texts(self.journal, snapshot.root, self.found)
+            self.texts = None if self.driving else Texts(self.journal, snapshot.root, self.found)
         if entry.kind == "pruned":
             self.pruned = True
         if entry.definition and entry.definition not in self._definitions:
@@ -239,20 +264,23 @@ class _Audit:
     def _ends(self, head: Head | None, last: Snapshot, kept: Any) -> None:
         gates = self.found.read("a gate row", lambda: self.journal.gates(self.run))
         said = self.found.read("an inbox row", lambda: self.journal.pending(self.run))
-        children = self._children()
+        named = {g.id: self._gate(g.id) for g in gates or ()}
+        children = [] if self.driving else self._children()
         rows = self._budget(self.run)
         of_children = [self._budget(c.run) for c in children]
         now = self.found.read("the head row", lambda: self.journal.head(self.run))  # after what moves with it
-        self.moved = now != head or children != self._children() or self._answered(gates)
+        moved = now != head or (not self.driving and children != self._children())
+        self.moved = moved or self._answered(gates)
         if self.moved:
             self.found.unseen.append("whether its gates and budget fit: it moved on while it was read")
         else:
             if gates is not None and said is not None:
-                compare_gates(last, gates, said, self.found, self.journal.gate, self.opened)
-            idle = not last.items and all(c.status not in UNFINISHED for c in children)
-            bound = self._limits(last, bool(children))
-            compare_budget(rows, self.spent, of_children, bound, idle=idle, found=self.found)
-        self.waiting = self.found.read("an inbox row", lambda: waiting(said or ())) or ()
+                compare_gates(last, gates, said, self.found, named, self.opened, driving=self.driving)
+            if not self.driving:
+                idle = not last.items and all(c.status not in UNFINISHED for c in children)
+                bound = self._limits(last, bool(children))
+                compare_budget(rows, self.spent, of_children, bound, idle=idle, found=self.found)
+        self.waiting = self.found.read("an inbox row", lambda: waiting(said or (), last)) or ()
         if head is not None:
             self._head(head, last)
         else:
@@ -266,6 +294,10 @@ class _Audit:
             if last.root == self.run:
                 self.texts.rest()
             self.texts.settle(bool(self.texts.missing) and self._pruned(last.root))
+
+    def _gate(self, gate: str) -> Gate | None:
+        row: Gate | None = self.found.read("a gate row", lambda: self.journal.gate(gate))
+        return row
 
     def _answered(self, gates: list[Gate] | None) -> bool:
         """Whether somebody has answered between the look at the gates and that at the inbox."""

@@ -1,0 +1,81 @@
+"""What `audit verify` rejects is not driven, and what git has beyond a tape is noticed: through the command line."""
+
+import shutil
+from pathlib import Path
+
+import apsw
+from voyage import Project, story
+
+
+def change(project: Project, sql: str, *values: str) -> None:
+    db = apsw.Connection(str(project.state / "store.db"))
+    db.execute(sql, values)
+    db.close()
+
+
+def restore(project: Project, kept: Path) -> None:
+    state = project.state
+    shutil.rmtree(state)
+    shutil.copytree(kept, state, symlinks=True)
+
+
+def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Project, tmp_path: Path) -> None:
+    """The copied store fits itself; the trees and the branch that came later are in git, and each ref is named. What a
+    person has removed from git is gone, not tampered with; commits that a person adds to the branch are theirs."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    kept = tmp_path / "kept"
+    shutil.copytree(project.state, kept, symlinks=True)
+    assert project.call("approve", run).code == 0
+    assert project.call("audit", "verify", run).code == 0
+
+    later = tmp_path / "later"
+    shutil.copytree(project.state, later, symlinks=True)
+    restore(project, kept)
+    told = project.call("audit", "verify", run)
+    assert told.code == 5
+    for ref in (f"refs/heads/steersman/{run}", f"refs/steersman/{run}/delivery-", f"refs/steersman/{run}/implementation-1-"):  # fmt: skip
+        assert ref in told.out, told.out
+    assert "the store was rolled back" in told.out
+
+    restore(project, later)
+    project.git("switch", "-q", f"steersman/{run}")
+    (project.repo / "more.txt").write_text("mine\n")
+    project.git("add", "more.txt")
+    project.git("commit", "-qm", "go on from there")
+    assert project.call("audit", "verify", run).code == 0
+    project.git("switch", "-q", "main")
+    project.git("branch", "-qD", f"steersman/{run}")
+    told = project.call("audit", "verify", run)
+    assert told.code == 0
+    assert f"gone from git: the branch steersman/{run}" in told.out
+
+
+def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Project) -> None:
+    """A forged answer is named by `verify`, refused on tape by the driver, and the run goes on. A changed snapshot, head
+    or gate is not driven over: exit 5 with the record and the way on, which is on tape with person and reason."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    forged = "INSERT INTO inbox(run, kind, body, at) SELECT run, 'answer', json_object('gate', id, 'choice', 'approve', 'digest', digest, 'person', 'Mallory'), 1 FROM gate"
+    change(project, forged)
+    told = project.call("audit", "verify", run)
+    assert (told.code, "but its row has none" in told.out) == (5, True), told
+    assert project.call("resume", run).code == 3
+    refused = project.entries(run)[-1]
+    assert (refused["kind"], refused["actor"]) == ("refused", "person:Mallory")
+    assert "but its row has none" in refused["why"]
+    assert project.call("audit", "verify", run).code == 0
+
+    change(project, "UPDATE gate SET body=json_set(body, '$.choices', json('[\"approve\"]'))")
+    change(project, "UPDATE head SET title='another' WHERE run=?", run)
+    before = project.entries(run)
+    for words in (("resume", run), ("approve", run)):
+        stopped = project.call(*words)
+        assert (stopped.code, "does not say what the tape gives" in stopped.err) == (5, True), stopped
+        assert f"steersman resume {run} --despite-verify" in stopped.err
+    assert project.entries(run) == before
+    assert project.call("resume", run, "--despite-verify", " ").code == 2
+    went = project.call("resume", run, "--despite-verify", "the disk was full")
+    assert went.code == 3, went
+    note = next(e for e in project.entries(run) if e.get("event") == "driven_despite_verify")
+    assert (note["actor"], note["why"]) == ("person:ann", "the disk was full")
+    assert "by ann: the disk was full" in project.call("show", run).out
+    assert project.call("approve", run).code == 0
