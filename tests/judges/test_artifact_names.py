@@ -2,7 +2,7 @@
 
 import unicodedata
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,15 +90,13 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GOOD)
+@for_each_case("name", GOOD)
 def test_plain_names_are_accepted(name):
     """Ordinary names, in any script, up to the limits."""
     assert artifact_problem(name) is None
 
 
-@pytest.mark.parametrize(
-    ("words", "name"), [(words, name) for words, names in BAD.items() for name in names], ids=ascii
-)
+@for_each_case(("words", "name"), [(words, name) for words, names in BAD.items() for name in names])
 def test_other_names_are_refused_with_the_reason(words, name):
     """Everything else is refused, and the reason says which rule it breaks."""
     assert words in (artifact_problem(name) or "")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("claims", "evidence", "why"), BAD.values(), ids=BAD)
+@for_each_case(("claims", "evidence", "why"), BAD.values())
 def test_what_does_not_hold_says_why(claims, evidence, why):
     """Each way in which a claim can lack evidence has its sentence."""
     told = problems(claims, evidence)

@@ -3,7 +3,7 @@
 import shlex
 import subprocess
 
-import pytest
+from cases import for_each_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,14 +43,14 @@ SPECIAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "words"), PLAIN.items())
+@for_each_case(("text", "words"), PLAIN.items())
 def test_words_and_quotes(text, words):
     """Blanks separate, quotes keep together, and nothing else has a meaning."""
     assert split(text) == words
     assert shlex.split(text) == list(words)
 
 
-@pytest.mark.parametrize("text", SPECIAL, ids=lambda t: ascii(t)[:30])
+@for_each_case("text", SPECIAL)
 def test_what_a_shell_would_do_more_with(text):
     """Operators, expansions, comments, escapes, assignments, half quotes and hidden characters are refused by name."""
     found = split(text)
@@ -66,7 +66,7 @@ def test_the_place_is_named():
     assert "the quote at character 8" in split("pytest 'x").reason
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "proposal",
     [
         None,
@@ -91,7 +91,7 @@ def test_what_is_no_command(proposal):
     assert isinstance(words_of(proposal), NotSplit)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("word", "words"),
     [
         ("", "is empty"),

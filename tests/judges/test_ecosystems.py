@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from cases import for_each_case
 
 from steersman.judges.ecosystems import ProjectFiles, files_to_read, propose_all
 from steersman.judges.ecosystems.project import is_material
@@ -117,6 +117,13 @@ PROJECTS = {
             [VENV, f"{PIP} pytest", f"{RUN} tests"],
         ],
     ),
+    "tox with conditions": (
+        {
+            "tox.ini": "[tox]\nenvlist = lint, py{310,311}-{old,new}, pypy3\n[testenv]\ndeps =\n  pytest\n  py{310, 311}: ipython\n  !lint: mock\n  old,new: trio\n  py310-old,py311: some\n  new: nose\n  !old: nose\ncommands = pytest\n",
+            "setup.py": "", "tests/test_a.py": PYTEST,
+        },
+        [[VENV, f"{PIP} -e . pytest ipython mock trio", RUN], [VENV, f"{PIP} -e . pytest", RUN], [VENV, f"{PIP} pytest", RUN]],
+    ),
     "hatch": (
         {"pyproject.toml": "[project]\n[tool.hatch.envs.default]\ndependencies=['pytest','nose']\nfeatures=['all']\n", "tests/test_a.py": PYTEST},
         [[VENV, f"{PIP} -e .[all] pytest nose", RUN], [VENV, f"{PIP} -e . pytest", RUN], [VENV, f"{PIP} pytest", RUN]],
@@ -144,6 +151,14 @@ PROJECTS = {
             ["npm install --no-audit --no-fund --no-package-lock", "npm: npm test"],
             ["npm install --no-audit --no-fund --no-package-lock --ignore-scripts", "npm: npm test"],
             ["npm install --no-audit --no-fund --no-package-lock", "npm run build", "npm: npm test"],
+        ],
+    ),
+    "tests of what a compiler writes": (
+        {"package.json": package(scripts={"test": "mocha 'out/**/*.spec.js'", "build": "npm run compile && xo", "compile": "tsc"})},
+        [
+            ["npm install --no-audit --no-fund --no-package-lock", "npm: npm test"],
+            ["npm install --no-audit --no-fund --no-package-lock", "npm run compile", "npm: npm test"],
+            ["npm install --no-audit --no-fund --no-package-lock --ignore-scripts", "npm: npm test"],
         ],
     ),
     "a linter first": (
@@ -220,7 +235,7 @@ PROJECTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "plans"), PROJECTS.values(), ids=PROJECTS.keys())
+@for_each_case(("files", "plans"), PROJECTS.values())
 def test_plans(files, plans):
     """Lock files, manifests and test folders lead to these plans, the best first."""
     assert shown(files) == (plans, [])

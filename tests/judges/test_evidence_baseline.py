@@ -1,6 +1,7 @@
 """A check beside the same check on the base tree."""
 
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, Report
 from steersman.judges.baseline import is_known, judge_check, spelled, stale
@@ -60,7 +61,7 @@ KNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("runs", "base", "known", "verdict"), KNOWN.values(), ids=KNOWN)
+@for_each_case(("runs", "base", "known", "verdict"), KNOWN.values())
 def test_a_known_failure_was_named_and_was_there_before(runs, base, known, verdict):
     """A failure is known where a person has named it and the base tree had exactly it; all others have failed."""
     assert judge_check(runs, base, frozenset(known)).verdict == verdict
@@ -81,7 +82,7 @@ FLAKY = {
 }
 
 
-@pytest.mark.parametrize(("runs", "verdict", "tests"), FLAKY.values(), ids=FLAKY)
+@for_each_case(("runs", "verdict", "tests"), FLAKY.values())
 def test_two_answers_are_not_averaged(runs, verdict, tests):
     """A check that failed and passed on the same tree is flaky, and a person is asked; otherwise it has failed."""
     told = judge_check(runs, [ran("ab")])
@@ -106,7 +107,7 @@ VANISHED = {
 }
 
 
-@pytest.mark.parametrize(("runs", "base", "names", "missing"), VANISHED.values(), ids=VANISHED)
+@for_each_case(("runs", "base", "names", "missing"), VANISHED.values())
 def test_a_test_that_ran_before_and_does_not_run_now_has_vanished(runs, base, names, missing):
     """By name where both reports have names, by count otherwise; a new test makes up for one that is gone."""
     told = judge_check(runs, base)
@@ -144,7 +145,7 @@ HELD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "broken", "now", "silent"), HELD.values(), ids=HELD)
+@for_each_case(("form", "broken", "now", "silent"), HELD.values())
 def test_what_broke_before_is_no_test_but_has_to_be_answered_for(form, broken, now, silent):
     """A package, module, class or file cannot vanish; a test of it has to pass now, and none may begin to be skipped."""
     known = ["x::Known"]
@@ -220,7 +221,7 @@ DOUBTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("runs", "base", "doubted"), DOUBTS.values(), ids=DOUBTS)
+@for_each_case(("runs", "base", "doubted"), DOUBTS.values())
 def test_words_of_failure_beside_exit_code_zero_are_in_doubt(runs, base, doubted):
     """A pass whose words speak of failures is asked about, unless the base tree passes with such words too."""
     assert bool(judge_check(runs, base).doubt) is doubted

@@ -2,9 +2,10 @@
 
 import pytest
 
-from steersman.contracts.workspace import Text, Touched
+from steersman.contracts.commands import CommandResult, Report
+from steersman.contracts.workspace import Change, Text, Touched
 from steersman.judges.changes import Scene, gating, instructions, suspects, told
-from steersman.judges.trails import Trail, Tree, trail
+from steersman.runtime.performers.scene import code_outside, scene_of
 
 CHECKS = (("bash", "ci/run.sh"), ("python3", "-m", "tools.verify"), ("python3", "-m", "unittest"))
 
@@ -60,7 +61,7 @@ def test_tests_and_their_support_open_no_gate(path, old):
 def test_settings_of_a_linter_decide_where_a_check_runs_it():
     """By its name in a check, also where it has another spelling."""
     assert [s.why for s in suspects([touched("ruff.toml")], [("ruff", "check")])] == [
-        "coverage or a linter reads it"
+        "a linter or a type checker reads it"
     ]
     assert len(suspects([touched(".golangci.yml")], [("golangci-lint", "run")])) == 1
     assert len(suspects([touched("tsconfig.json")], [("npx", "tsc")])) == 1
@@ -96,52 +97,88 @@ def test_suspects_are_told_with_their_digests():
     ]
 
 
+def test_a_program_that_plays_a_role_is_shown():
+    """The file itself, or any in the folder that is kept with it; one beside that folder is none."""
+    scene = Scene(programs={"tools/": "reviewer", "crew.yaml": "coder, tester"})
+    paths = ("tools/lib/a.txt", "crew.yaml", "tools.md")
+    found = {s.path: s.why for s in suspects([Touched(path, "1", "2") for path in paths], (), scene)}
+    assert found == {
+        "tools/lib/a.txt": "the change edits the program that plays reviewer",
+        "crew.yaml": "the change edits the program that plays coder, tester",
+    }
+
+
 def test_instructions_are_known_by_name():
     """Only files that agents would obey are put back for a reviewer."""
     assert instructions([touched("AGENTS.md"), touched("a.py"), touched("conftest.py")]) == ("AGENTS.md",)
 
 
-def seen(files, changed, checks=CHECKS):
-    """What is known of a change over these files, as whoever reads them would bring it."""
-    texts, base = {}, frozenset(files)
-    tree = Tree(base.union(changed))
-    found = trail(checks, tree, texts)
-    while found.wanted:
-        texts |= {n: Text(n, files.get(n, "")) for n in found.wanted}
-        found = trail(checks, tree, texts)
-    old = {n: Text(n, files[n]) for n in changed if n in files}
-    return Scene(base, found, old, {n: Text(n, t) for n, t in changed.items()})
+class Trees:
+    """Two recorded commits."""
+
+    def __init__(self, base, new):
+        self._trees = {"base": base, "new": new}
+
+    def paths(self, commit):
+        return tuple(sorted(self._trees[commit]))
+
+    def texts(self, commit, names, each, total):
+        tree = self._trees[commit]
+        return tuple(Text(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
+
+
+def judged(base, edits, checks=CHECKS):
+    """What is shown of a change over these files, and why."""
+    touches = tuple(touched(name, old="a1" if name in base else "") for name in edits)
+    change = Change("new", "t", tuple(edits), "", 0, 0, touches)
+    scene = scene_of(Trees(base, {**base, **edits}), "base", change, checks)
+    return suspects(touches, checks, scene)
 
 
 RUST = "pub fn a() {}\n#[cfg(test)]\nmod tests { #[test] fn t() { OLD } }\n"
-FOLLOWED = {
-    "a script of a script": ({"ci/run.sh": "python3 deep/go.py", "deep/go.py": ""}, {"deep/go.py": "x"}, "a check runs it by way of ci/run.sh"),
-    "a script among tests": ({"ci/run.sh": "sh tests/all.sh", "tests/all.sh": ""}, {"tests/all.sh": "x"}, "a check runs it by way of ci/run.sh"),
-    "a test that a check names": ({"ci/run.sh": "python3 tests/test_a.py", "tests/test_a.py": ""}, {"tests/test_a.py": "x"}, None),
-    "a test that settings name": ({"ci/run.sh": "npm test", "package.json": '{"scripts": {"test": "ava"}, "ava": {"files": ["test/hooks.ts"]}}', "test/hooks.ts": ""}, {"test/hooks.ts": "x"}, None),
-    "tests in the product's file": ({"a.rs": RUST}, {"a.rs": RUST.replace("OLD", "new")}, "tests in it that were there before were changed"),
-    "the product beside its tests": ({"a.rs": RUST}, {"a.rs": RUST.replace("a()", "b()")}, None),
-    "the product": ({"calc.py": ""}, {"calc.py": "import os\nos._exit(0)", "test_new.py": "import calc\ncalc.x = 1"}, None),
-    "vendored code": ({"svc/go.mod": "", "svc/vendor/x/y.go": ""}, {"svc/vendor/x/y.go": "x"}, "installed packages are what the tests run with"),
+MAKE = {"Makefile": "test:\n\tsh go.sh\ndocs:\n\tx\n", "go.sh": ""}
+JUDGED = {
+    "a check's own script": ({"ci/run.sh": ""}, {"ci/run.sh": "x"}, CHECKS, "a check of the project names it"),
+    "a script of its recipe": (MAKE, {"go.sh": "x"}, [("make", "test")], "a check runs it by way of Makefile"),
+    "its recipe": (MAKE, {"Makefile": "test:\n\t-sh go.sh\n"}, [("make", "test")], "it decides which tests run and how"),
+    "another recipe": (MAKE, {"Makefile": MAKE["Makefile"].replace("x", "y")}, [("make", "test")], None),
+    "recipes that no check uses": (MAKE, {"Makefile": "test:\n"}, CHECKS, None),
+    "a test that a check names": ({"tests/test_a.py": ""}, {"tests/test_a.py": "x"}, [("python3", "tests/test_a.py")], None),
+    "a script among tests": ({"tests/all.sh": ""}, {"tests/all.sh": "x"}, [("sh", "tests/all.sh")], None),
+    "tests in the product's file": ({"a.rs": RUST}, {"a.rs": RUST.replace("OLD", "new")}, CHECKS, "tests in it that were there before were changed"),
+    "the product beside its tests": ({"a.rs": RUST}, {"a.rs": RUST.replace("a()", "b()")}, CHECKS, None),
+    "the product": ({"calc.py": ""}, {"calc.py": "import os\nos._exit(0)", "test_new.py": "import calc\ncalc.x = 1"}, CHECKS, None),
+    "vendored code": ({"svc/go.mod": "", "svc/vendor/x/y.go": ""}, {"svc/vendor/x/y.go": "x"}, CHECKS, "installed packages are what the tests run with"),
+    "a linter in a script": ({"package.json": '{"scripts": {"test": "tsc && ava"}}'}, {"tsconfig.json": "{}"}, [("npm", "test")], "a linter or a type checker reads it"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "changed", "why"), FOLLOWED.values(), ids=FOLLOWED)
-def test_what_a_check_leads_to(files, changed, why):
-    """Beside names: the files behind a check, and tests that cannot be put back by themselves."""
-    touches = [touched(n, old="a1" if n in files else "") for n in changed]
-    found = suspects(touches, CHECKS, seen(files, changed))
+@pytest.mark.parametrize(("files", "changed", "checks", "why"), JUDGED.values(), ids=JUDGED)
+def test_what_a_check_is_made_of(files, changed, checks, why):
+    """Beside names: a check's own files, and tests that cannot be put back; tests are judged by those of the base."""
+    found = judged(files, changed, checks)
     assert [s.why for s in found] == ([why] if why else [])
     assert len(gating(found, "show")) == (0 if why is None or why.startswith("tests in it") else 1)
 
 
-def test_what_a_checker_ignores():
-    """What git ignores some checkers leave out."""
-    scene = Scene(trail=Trail({}, ignoring="ruff"))
-    assert [s.why for s in suspects([touched(".gitignore")], (), scene)] == [
-        "ruff looks at nothing that it names"
-    ]
-    assert suspects([touched(".gitignore")], ()) == ()
+LINKS = {
+    "absolute": ({"a": "/etc"}, True),
+    "a step too far": ({"a": "../x"}, True),
+    "inside": ({"a": "./docs//x"}, False),
+    "back inside": ({"b/a": "../x"}, False),
+    "by way of another": ({"a": "b/x", "b": "c", "c": "d/../.."}, True),
+    "a circle": ({"a": "b", "b": "a"}, False),
+}
+
+
+@pytest.mark.parametrize(("links", "out"), LINKS.values(), ids=LINKS)
+def test_a_link_that_leads_out_of_the_tree_opens_the_gate(links, out):
+    """Whatever its name is, also by way of other links; one that stays inside, or is gone, does not."""
+    path = next(iter(links))
+    found = suspects([touched(path, kind="link")], (), Scene(links=links))
+    assert [s.why for s in found] == (["it is a link that leads out of the tree"] if out else [])
+    assert len(gating(found, "show")) == out
+    assert suspects([touched(path, kind="link", new="")], (), Scene(links=links)) == ()
 
 
 def test_examples_that_were_tried_are_tests():
@@ -154,23 +191,37 @@ def test_examples_that_were_tried_are_tests():
 
 
 def test_what_ran_as_a_test_is_one():
-    """Whatever it is called, also where a check names it."""
-    scene = Scene(ran=frozenset({"tools/verify.py"}))
-    assert suspects([touched("tools/verify.py")], CHECKS, scene) == ()
+    """By its name it can be put back as the base has it; a file that may be a product too is shown to a person."""
+    scene = Scene(ran=frozenset({"tests/verify.py", "tools/verify.py"}))
+    assert suspects([touched("tests/verify.py")], CHECKS, scene) == ()
+    (mixed,) = suspects([touched("tools/verify.py")], CHECKS, scene)
+    assert mixed.why.endswith("they cannot be told from product code")
+    assert suspects([touched("tools/verify.py", new="")], (), scene) == ()
 
 
-def test_checks_that_cannot_be_followed_open_the_gate():
-    """Whatever was changed; a person reads why."""
-    scene = Scene(trail=Trail({}, cut="they name more than 200 files"))
-    found = suspects([touched("a.py")], (), scene)
-    assert told(found) == "the checks could not be followed: they name more than 200 files"
-    assert gating(found, "show") == found
-    assert suspects([], (), scene) == ()
+def test_files_of_tests_come_from_the_report():
+    """Examples and tests are known by what ran on the base tree."""
+    report = Report(form="unittest", ran=1, files={"odd.py": ("odd.A.a",)}, examples=("calc.py",))
+    before = [
+        CommandResult(name="x", argv=CHECKS[2], source="project", verdict="passed", report=r)
+        for r in (report, None)
+    ]
+    scene = scene_of(Trees({}, {}), "base", Change("new", "t", (), "", 0, 0, ()), CHECKS, before)
+    assert (scene.ran, scene.examples) == ({"odd.py"}, {"calc.py"})
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [({"go.mod": "replace a => ../a\n"}, "../a"), ({"sub/go.mod": "replace a => ../a\n"}, ""), ({}, "")],
+)
+def test_code_from_outside_a_tree(files, place):
+    """The manifests of a recorded commit say where code would come from."""
+    assert code_outside(Trees(files, {}), "base") == place
 
 
 def test_a_large_change_is_judged_in_one_go():
     """Two thousand files of a change are looked through within the bounds, and those that matter are found."""
     files = {f"pkg/m{n}.py": "def f():\n    return 1\n" * 20 for n in range(2_000)}
     changed = {**files, "pytest.ini": "[pytest]\n"}
-    found = suspects([touched(n) for n in changed], CHECKS, seen(files, changed))
+    found = judged(files, changed)
     assert [(s.path, s.why) for s in found] == [("pytest.ini", "pytest loads it")]

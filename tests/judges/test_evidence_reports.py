@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +57,7 @@ def test_a_name_is_told_from_the_root_of_the_tree():
     assert told[0].files == {"x.js": ("reads a.json from .",)}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("data", "why"),
     [
         (b"", "ended before"),
@@ -68,7 +68,6 @@ def test_a_name_is_told_from_the_root_of_the_tree():
         (node(case("a", "fine")), "something else"),
         (b" " * (reports.MOST_BYTES + 1), "longer than"),
     ],
-    ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_what_is_no_report_says_why(data, why):
     """A forged, cut or foreign report is unreadable, and that has a reason."""
@@ -116,6 +115,8 @@ def test_go_tells_every_test():
             {"Action": "output", "Test": "TestA", "Output": "--- PASS: TestA\n"},
             {"Action": "pass", "Test": "TestA"},
             {"Action": "skip", "Test": "TestS"},
+            {"Action": "output", "Test": "TestF", "Output": "=== RUN   TestF\n"},
+            {"Action": "output", "Test": "TestF", "Output": "--- FAIL: TestF\n"},
             {"Action": "fail", "Test": "TestF"},
             {"Action": "run", "Test": "TestHangs"},
             {"Action": "pass"},
@@ -129,7 +130,7 @@ def test_go_tells_every_test():
         ("x::TestS",),
     )
     assert (told.broken, told.empty) == ((), ("y",))
-    assert shown == '# x\n--- PASS: TestA\n{"not": "an event"}\n{"broken\n'
+    assert shown == '# x\n--- FAIL: TestF\n{"not": "an event"}\n{"broken\n'
 
 
 def test_a_go_package_that_fails_has_failed():
@@ -160,7 +161,7 @@ def test_go_without_events_has_no_report():
 GOOD = Report(form="junit", ran=3, passed=("a", "b", "c"))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("exit_code", "report", "printed", "expected"),
     [
         (0, GOOD, 3, ("passed", 3, "")),

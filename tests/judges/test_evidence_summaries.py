@@ -1,6 +1,6 @@
 """What runners print at their end."""
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,7 +99,7 @@ PRINTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("output", "expected"), [p[1:] for p in PRINTED], ids=[p[0] for p in PRINTED])
+@for_each_case(("output", "expected"), [p[1:] for p in PRINTED])
 def test_closing_lines_are_counted(output, expected):
     """The tests that ran are counted as the runner prints them, skipped ones left out."""
     assert printed_tests(output) == expected
@@ -133,13 +133,13 @@ PYTHON = [
 ]
 
 
-@pytest.mark.parametrize(("output", "count"), PYTHON, ids=lambda value: repr(value)[:40])
+@for_each_case(("output", "count"), PYTHON)
 def test_tests_are_counted_as_the_runner_says(output, count):
     """Counts come from the runners' own summaries; skipped tests did not run and an empty summary decides."""
     assert printed_tests(output) == count
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("output", "told"),
     [
         ("1 failed", ["# failed"]),

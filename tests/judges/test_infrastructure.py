@@ -4,6 +4,7 @@ import pytest
 
 from steersman.judges import infrastructure
 from steersman.judges.infrastructure import (
+    decides_by_name,
     instructs_agents,
     is_named_as_test,
     is_test_file,
@@ -43,68 +44,34 @@ ORDINARY = [
 ]
 
 
-def _lines(kinds):
-    return [
-        (path, kind.why)
-        for kind in kinds
-        for path in (
-            *(word.replace("*", "x") for word in kind.names.split()),
-            *(f"{word.replace('*', 'x')}/deep/file.txt" for word in kind.folders.split()),
-        )
-    ]
+def _samples(kinds):
+    """A path for every word of a table."""
+    for kind in kinds:
+        yield from ((word.replace("*", "x"), kind) for word in kind.names.split())
+        yield from ((f"{word.replace('*', 'x')}/deep/file.txt", kind) for word in kind.folders.split())
 
 
-@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.TESTS), ids=lambda v: v)
-def test_infrastructure_is_recognised(path, why):
-    """Every word of the table is recognised at the top, below a folder, in capitals and with a dot in front."""
-    for form in (path, f"a/b/{path}", path.upper(), f"./{path}", f"a//{path}"):
-        assert runs_as_code(form) is not None, form
-    assert runs_as_code(path) == why
+def test_every_word_of_the_tables_is_recognised():
+    """At the top, below a folder, in capitals and with a dot in front; what it decides about is told with it."""
+    for path, kind in _samples((*infrastructure.CODE, *infrastructure.TESTS)):
+        for form in (path, f"a/b/{path}", path.upper(), f"./{path}", f"a//{path}"):
+            assert runs_as_code(form) is not None, form
+        decides = {"linter": None, "recipe": None}.get(kind.about, (kind.about, kind.why))
+        assert (runs_as_code(path), decides_by_name(path, frozenset())) == (kind.why, decides), path
+    for path, kind in _samples(infrastructure.AGENTS):
+        for form in (path, f"a/b/{path}", path.upper()):
+            assert instructs_agents(form) == kind.why, form
+    assert runs_as_code("vendor/x/y.js")
 
 
-TOPS = [
-    (path, kind.why)
-    for kind in (*infrastructure.TESTS, *infrastructure.CODE)
-    for path in (
-        *(name.replace("*", "x") for name in kind.top.split()),
-        *(f"{folder}/deep/file.txt" for folder in kind.top_folders.split()),
-    )
-]
-
-
-@pytest.mark.parametrize(("path", "why"), TOPS, ids=lambda v: v)
-def test_some_names_count_at_the_top_alone(path, why):
-    """A shell script beside the product's own is a check's as likely as not; deep inside it is the product."""
-    assert runs_as_code(path) == why
-    assert runs_as_code(f"deep/{path}") is None
-
-
-@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.CODE), ids=lambda v: v)
-def test_what_is_executed_unasked_is_recognised(path, why):
-    """Every word of the table is recognised, at any depth and in any case."""
-    for form in (path, f"a/b/{path}", path.upper()):
-        assert runs_as_code(form) == why, form
-
-
-@pytest.mark.parametrize(("path", "why"), _lines(infrastructure.AGENTS), ids=lambda v: v)
-def test_what_instructs_agents_is_recognised(path, why):
-    """Every word of the table is recognised, at any depth and in any case."""
-    for form in (path, f"a/b/{path}", path.upper()):
-        assert instructs_agents(form) == why, form
-
-
-@pytest.mark.parametrize(("path", "_why"), _lines(infrastructure.TEST_FILES), ids=lambda v: v)
-def test_tests_are_recognised(path, _why):
-    """A test file is seen as one."""
-    assert is_test_file(path)
-
-
-@pytest.mark.parametrize(("path", "_why"), _lines(infrastructure.LOOSE), ids=lambda v: v)
-def test_loose_names_are_tests_outside_a_product(path, _why):
-    """They look like tests; below a folder of the product only the name of the file itself does."""
-    assert is_test_file(path)
-    assert is_test_file(f"src/{path}") == (not path.endswith("file.txt"))
-    assert is_named_as_test(path) is False
+def test_tests_are_recognised():
+    """Below a folder of the product a loose name counts only where the file itself has it."""
+    for path, _ in _samples(infrastructure.TEST_FILES):
+        assert is_test_file(path), path
+    for path, _ in _samples(infrastructure.LOOSE):
+        assert is_test_file(path), path
+        assert is_test_file(f"src/{path}") == (not path.endswith("file.txt"))
+        assert is_named_as_test(path) is False
 
 
 @pytest.mark.parametrize("path", ORDINARY)
@@ -113,23 +80,6 @@ def test_ordinary_files_open_no_gate(path):
     assert runs_as_code(path) is None
     assert instructs_agents(path) is None
     assert not is_test_file(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "pytest.py",
-        "json.py",
-        "tests/re.py",
-        "src/unittest/__init__.py",
-        "pytest/__init__.py",
-        "unittest/case.py",
-        "abc.cpython-311.so",
-    ],
-)
-def test_a_module_in_front_of_a_known_one(path):
-    """A module that `python -m pytest` would import in place of a real one is test infrastructure."""
-    assert runs_as_code(path)
 
 
 @pytest.mark.parametrize("path", ["ｃonftest.py", "CONFTEST.PY", "a/ＭakeFile", "node_modules/.bin/jest"])

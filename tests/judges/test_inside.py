@@ -35,7 +35,6 @@ def changed(path, old, new, **more):
         ("#[cfg(test)]", "#[cfg(never)]"),
         ("use super::*;", "use fake::*;"),
         ("use super::*;", "use super::*;\n    fn add() {}"),
-        ("}\n}\n", "}\n"),
     ],
 )
 def test_what_was_there_has_to_stay(old, new):
@@ -67,6 +66,20 @@ def test_single_tests_and_what_has_no_end():
     assert changed("a.rs", "#[cfg(test)]\nmod a { old", "#[cfg(test)]\nmod a { new")
 
 
+def test_a_module_in_a_file_of_its_own_ends_at_once():
+    """What follows `mod tests;` is the product."""
+    assert not changed(
+        "a.rs", "#[cfg(test)]\nmod tests;\nfn a() {}\n", "#[cfg(test)]\nmod tests;\nfn b() {}\n"
+    )
+
+
+def test_an_example_of_rust():
+    """It stands in a comment and is compiled by the runner."""
+    old = "/// ```\n/// assert_eq!(x::add(2, 3), 5);\n/// ```\npub fn add() {}\n"
+    assert changed("a.rs", old, old.replace("5", "-1"))
+    assert not changed("a.rs", old, old.replace("{}", "{ 1 }"))
+
+
 def test_examples_of_one_text_stay_together():
     """An example put before another may change what it means; one in a text of its own may not."""
     old = "'''\n>>> add(2, 3)\n5\n'''\n"
@@ -74,4 +87,4 @@ def test_examples_of_one_text_stay_together():
     assert changed("a.py", old, before, examples=True)
     assert not changed("a.py", old, old + "'''\n>>> 1\n1\n'''\n", examples=True)
     assert not changed("a.py", old, before)
-    assert not changed("a.js", old, before, examples=True)
+    assert changed("a.ex", old.replace(">>>", "iex>"), before.replace(">>>", "iex>"))

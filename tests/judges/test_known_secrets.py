@@ -3,7 +3,7 @@
 import base64
 from urllib.parse import quote
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,15 +31,15 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@for_each_case("form", FORMS.values())
 def test_forms(form):
     """Whatever form it has, the value leaves one and the same marker, and nothing else of the text is gone."""
     assert redact(f"a ({form}) b", KNOWN) == f"a ({marker('known', VALUE)}) b"
 
 
-@pytest.mark.parametrize("before", [b"", b"u", b"us", b"user:"], ids=len)
-@pytest.mark.parametrize("after", [b"", b"@", b"@h"], ids=len)
-@pytest.mark.parametrize("width", [0, 20, 76])
+@for_each_case("before", [b"", b"u", b"us", b"user:"])
+@for_each_case("after", [b"", b"@", b"@h"])
+@for_each_case("width", [0, 20, 76])
 def test_base64_of_something_around_it(before, after, width):
     """Inside a larger base64 text no letter of the value is left, however it is aligned and wrapped."""
     whole = base64.b64encode(before + VALUE.encode() + after).decode()

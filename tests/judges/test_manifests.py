@@ -5,7 +5,6 @@ import pytest
 from steersman.contracts.workspace import Text, Touched
 from steersman.judges.changes import Scene, suspects
 from steersman.judges.manifests import only_version_changed, outside_paths
-from steersman.judges.trails import Trail
 
 PYPROJECT = '[project]\nname = "x"\nversion = "1.0"\ndependencies = ["a>=1"]\n[tool.ruff]\nline-length = 80\n[tool.pytest.ini_options]\naddopts = "-q"\n'
 PACKAGE = '{"name": "x", "version": "1.0.0", "description": "d", "scripts": {"test": "jest", "docs": "x"}, "dependencies": {"a": "1"}, "jest": {"bail": 1}}'
@@ -13,7 +12,6 @@ CARGO = '[package]\nname = "x"\nversion = "1.0.0"\n[dependencies]\na = "1"\n[lib
 SETUP = "[metadata]\nversion = 1.0\n[options]\ninstall_requires =\n    a\n[options.extras_require]\nx = b\n[tool:pytest]\naddopts = -q\n"
 GO = "module x\n\ngo 1.20\n\nrequire a v1 // comment\n"
 MAKE = "test:\n\tpytest\ndocs:\n\tsphinx-build\n"
-JUST = "docs:\n\tsphinx-build\n"
 PACKAGES, SETTINGS = "it decides which packages the tests run with", "it decides which tests run and how"
 CASES = {
     "version in pyproject": ("pyproject.toml", PYPROJECT, ('"1.0"', '"1.1"'), None),
@@ -40,7 +38,8 @@ CASES = {
     "modules of go": ("go.mod", GO, ("a v1", "a v2"), PACKAGES),
     "a recipe for tests": ("Makefile", MAKE, ("pytest", "true"), SETTINGS),
     "another recipe": ("Makefile", MAKE, ("sphinx-build", "mkdocs"), None),
-    "recipes without tests": ("justfile", JUST, ("sphinx-build", "mkdocs"), None),
+    "a variable of recipes": ("justfile", f"x := 1\n{MAKE}", ("1", "2"), SETTINGS),
+    "a target of a crate": ("Cargo.toml", CARGO, ("[lib]", "[[test]]\npath = 'x.rs'\n[lib]"), SETTINGS),
     "packages of PHP": ("composer.json", '{"version": "1", "require": {"a": "1"}}', ('"a": "1"', '"a": "2"'), PACKAGES),
     "version of PHP": ("composer.json", '{"version": "1", "require": {"a": "1"}}', ('"version": "1"', '"version": "2"'), None),
     "version in a lock file": ("Cargo.lock", '[[package]]\nname = "x"\nversion = "1.0"\n', ("1.0", "1.1"), None),
@@ -72,11 +71,6 @@ def test_a_manifest_that_is_new_or_gone_or_too_long():
     assert judged("pyproject.toml", "", '[project]\nname = "x"\n') == []
     long = Scene(old={"setup.cfg": Text("setup.cfg", "", whole=False)})
     assert [s.why for s in suspects([Touched("setup.cfg", "a", "b")], (), long)] == [SETTINGS]
-
-
-def test_recipes_that_a_check_leads_to():
-    """Whatever their targets are called."""
-    assert judged("justfile", JUST, "docs:\n\ttrue\n", trail=Trail({"justfile": ""})) == [SETTINGS]
 
 
 @pytest.mark.parametrize(

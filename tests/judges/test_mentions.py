@@ -2,7 +2,7 @@
 
 import time
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,13 +69,13 @@ NOBODY = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names"), MEANT.items())
+@for_each_case(("text", "names"), MEANT.items())
 def test_meant(text, names):
     """The longest name that fits is meant, in order, once each."""
     assert mentions(text, NAMES).names == names
 
 
-@pytest.mark.parametrize("text", NOBODY)
+@for_each_case("text", NOBODY)
 def test_nobody(text):
     """Addresses, longer words and code mention nobody."""
     assert mentions(text, NAMES).names == ()
@@ -102,7 +102,7 @@ def test_any_text(text):
     assert set(found.names) <= set(NAMES.values())
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "unit", ["@", "`", "``", "@bob", "```\n", "~~~\n@", "    @b\n", "\n", "`@bob` ", "@猫", " \n", "`a"]
 )
 def test_linear(unit):

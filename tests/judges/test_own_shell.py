@@ -1,6 +1,6 @@
 """What an agent that is held to some commands may do in a shell of its own."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.judges.own_shell import outside
 
@@ -57,13 +57,13 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("script", INSIDE)
+@for_each_case("script", INSIDE)
 def test_what_is_inside(script):
     """The commands word for word, whatever looks at files, and whatever handles them: the change shows that."""
     assert not outside(script, {UNIT})
 
 
-@pytest.mark.parametrize("script", OUTSIDE)
+@for_each_case("script", OUTSIDE)
 def test_what_is_outside(script):
     """Every other program, also behind one that is inside; and whatever a shell would have to work out first."""
     assert outside(script, {UNIT})

@@ -4,7 +4,7 @@ import base64
 import json
 import time
 
-import pytest
+from cases import for_each_case
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_secret_shapes import HARMLESS, IN_PLACE, TOKENS
@@ -39,10 +39,9 @@ def test_overlapping():
     assert hidden == f"x://me:abc;password={marker('assignment', 'letmein@host/and-more-of-it')} y"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "form",
     ["\x1b[31m", "\u200b", "\b", "\x9b1m", "\\x1b[31m", "\\u001b[0;1m"],
-    ids=["colour", "zero width", "backspace", "8 bit", "written out", "written out in JSON"],
 )
 def test_invisible_letters_hide_nothing(form):
     """A key is found through colours and invisible letters."""
@@ -51,11 +50,11 @@ def test_invisible_letters_hide_nothing(form):
     assert redact(f"a{form}{GITHUB}{form}b") == f"a{form}{marker('github', GITHUB)}{form}b"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "plain",
     [f"token {GITHUB}", "https://user:pw12345@example.invalid/x.git", 'password = "hunter2 and more"'],
 )
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@for_each_case("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_encoded(plain, encode):
     """Base64 that holds a secret goes as a whole."""
     run = encode(plain.encode()).decode()
@@ -76,7 +75,7 @@ def test_encoded_harmless():
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "value",
     [
         {"output": "-----BEGIN RSA PRIV" + "ATE KEY-----\nMIIE", "next": "kept"},
@@ -159,7 +158,6 @@ def test_idempotent(text):
 @example("pass\u200bword=hunter2", False)
 @example(base64.b64encode(GITHUB.encode()).decode(), False)
 @example("said abcdef", False)
-@example("said abcd [... 12 bytes left out ...]", False)
 @example("A" * 20 + "\n-----END PRIV" + "ATE KEY-----", False)
 def test_what_is_passed_over_at_first_sight_would_stay_at_a_close_look(string, escaped):
     """Of a document's strings only those are looked at closely in which something could be."""
@@ -190,11 +188,11 @@ def test_letters_written_as_numbers():
 UNITS = [
     "password=", 'password="', "password='\\\"", "://a:", "-----BEGIN PRIV" + "ATE KEY-----\nA\n", "-", "eyJaaaaaaaaa.", "sk-",
     "token: ", "Bearer ", "a", "authorization:", "\\", "[redacted:", "eyJ", "--token ", "-u a:", "machine a login b ",
-    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", marker("aws", "x"), "password=" + marker("aws", "x"),
+    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", "password:\n ", "password: |\n a\n", "AC", ".atlasv1.", "a.", "Q~", "pat.a", "A" * 16 + "\n-----END PRIV" + "ATE KEY-----\n", marker("aws", "x"), "password=" + marker("aws", "x"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@for_each_case("unit", UNITS)
 def test_linear(unit):
     """A hundred thousand letters of near misses take a moment; with the square of them it would be minutes."""
     started = time.process_time()

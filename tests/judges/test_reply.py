@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def problems(value, contract="reviewer"):
     return found.problems
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "text",
     [
         GOOD,
@@ -111,7 +112,7 @@ NOT_ONE_OBJECT = {
 }
 
 
-@pytest.mark.parametrize("text", NOT_ONE_OBJECT.values(), ids=NOT_ONE_OBJECT.keys())
+@for_each_case("text", NOT_ONE_OBJECT.values())
 def test_not_one_object(text):
     """Anything but exactly one object is refused; nothing is searched for inside."""
     (only,) = problems(text)
@@ -132,7 +133,7 @@ def test_duplicates_with_broken_rest():
     assert found[1].startswith("reply: is not one JSON object")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "number",
     ["NaN", "Infinity", "-Infinity", "-0", "-0.0", "-0e1", "1e999", "-1e999", "9007199254740992", "1" * 5000],
 )
@@ -142,7 +143,7 @@ def test_odd_numbers(number):
     assert isinstance(strict_json.read_object(f'{{"a": [{number}]}}'), Refused)
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "9007199254740991", "0.5", "1e3", "0.0"])
+@for_each_case("number", ["0", "-1", "9007199254740991", "0.5", "1e3", "0.0"])
 def test_plain_numbers(number):
     """Plain numbers pass the reader; whether one belongs there is the schema's to say."""
     assert isinstance(strict_json.read_object(f'{{"a": {number}}}'), strict_json.Found)
@@ -175,7 +176,7 @@ def test_all_problems_at_once():
         assert any(p.startswith(part) for p in found), part
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "decision",
     [
         " approve",
@@ -197,16 +198,14 @@ def test_decision(decision):
     assert problems({**APPROVE, "decision": decision})[0].startswith("decision: ")
 
 
-@pytest.mark.parametrize("field", ["must_fix", "nice_to_have", "tests", "security"])
-@pytest.mark.parametrize(
-    "bad", [None, "x", {}, [""], [" \n"], [1], [True], [None], [["x"]], ["x"] * 51, ["x" * 4001]]
-)
+@for_each_case("field", ["must_fix", "nice_to_have", "tests", "security"])
+@for_each_case("bad", [None, "x", {}, [""], [" \n"], [1], [True], [None], [["x"]], ["x"] * 51, ["x" * 4001]])
 def test_lists(field, bad):
     """Lists hold at most fifty texts of 1 to 4000 characters, and a blank line is not a text."""
     assert any(p.startswith(field) for p in problems({**CHANGES, field: bad}))
 
 
-@pytest.mark.parametrize("field", list(APPROVE))
+@for_each_case("field", list(APPROVE))
 def test_missing(field):
     """Each field is required."""
     assert f"{field}: is missing" in problems({k: v for k, v in APPROVE.items() if k != field})
@@ -222,7 +221,7 @@ def test_contradictions():
     )
 
 
-@pytest.mark.parametrize("nonce", ["", "n-2", "N-1", " n-1", 1, None])
+@for_each_case("nonce", ["", "n-2", "N-1", " n-1", 1, None])
 def test_nonce(nonce):
     """The nonce of this very request comes back, exactly, and is never told."""
     (only,) = problems({**APPROVE, "nonce": nonce})
@@ -230,7 +229,7 @@ def test_nonce(nonce):
     assert NONCE not in only
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "commands",
     [
         None,
@@ -254,7 +253,7 @@ def test_no_command():
     assert f"commands: {replies.NO_COMMAND}" in problems({**TESTS, "commands": []}, "tester")
 
 
-@pytest.mark.parametrize("plan", ["", "  ", None, 1])
+@for_each_case("plan", ["", "  ", None, 1])
 def test_plan(plan):
     """A test plan says something."""
     assert problems({**TESTS, "test_plan": plan}, "tester")[0].startswith("test_plan: ")
@@ -332,7 +331,7 @@ def test_a_verdict_in_its_plainest_form():
         assert isinstance(parse_verdict(json.dumps({**plain, **more})), Refused), more
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "text", ["\u200b", "\u2060\u2060", "\u3164", "\u2800 \u2800", "\u034f", "\U000e0041", "\ue000"]
 )
 def test_words_can_be_seen(text):
@@ -403,8 +402,8 @@ JUNK = [
 ]
 
 
-@pytest.mark.parametrize("unit", JUNK)
-@pytest.mark.parametrize("size", [250_000, 1_000_000])
+@for_each_case("unit", JUNK)
+@for_each_case("size", [250_000, 1_000_000])
 def test_linear(unit, size):
     """Junk of any kind and size is refused in a moment."""
     text = unit * (size // len(unit.encode()))

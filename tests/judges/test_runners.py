@@ -1,6 +1,6 @@
 """Which runner an argv starts, and how it is asked for its report."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.judges.runners import environment, form_of, is_test_runner, outcome
 
@@ -31,7 +31,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("argv", "form"), FORMS, ids=[" ".join(argv) for argv, _ in FORMS])
+@for_each_case(("argv", "form"), FORMS)
 def test_only_a_runner_that_is_started_directly_is_asked(argv, form):
     """A report is asked of pytest, unittest, node and go themselves, where they can hear it."""
     assert form_of(argv) == form
@@ -96,7 +96,7 @@ RUN_NONE = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("line", "is_runner"), [*((line, True) for line in RUN_TESTS), *((line, False) for line in RUN_NONE)]
 )
 def test_a_runner_that_tells_no_number_does_not_pass(line, is_runner):
@@ -108,7 +108,7 @@ def test_a_runner_that_tells_no_number_does_not_pass(line, is_runner):
     assert outcome(argv, 0, 1) == "passed"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("argv", "is_runner"),
     [
         ((), False),
@@ -129,7 +129,7 @@ def test_a_test_runner_is_known_by_its_argv(argv, is_runner):
     assert is_test_runner(argv) is is_runner
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("argv", "exit_code", "tests", "verdict"),
     [
         (("pytest",), 0, 3, "passed"),

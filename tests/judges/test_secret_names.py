@@ -1,12 +1,19 @@
-"""Names of secrets: what is taken for one, what is not, and what asks for one."""
+"""Names of secrets: what is taken for one, and what is not."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.searches import Search
-from steersman.judges.secret_names import SAMPLES, asks_for_secrets, keeps_secrets
+from steersman.judges.secret_names import keeps_secrets
 
+SAMPLES = """
+.env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig .pgpass
+.htpasswd .my.cnf .s3cfg .dockercfg .vault-token .bash_history .claude.json .credentials.json .secrets kubeconfig
+kubeconfig.yaml terraform.tfstate prod.tfvars auth.json id_rsa id_ed25519 authorized_keys server.pem server.key
+client.p12 client.pfx store.jks passwords.kdbx credentials credentials.json credentials.yml secrets.json secrets.yml
+secrets.yaml secrets.toml service-account.json service_account.json client_secret.json password.txt passwd token.txt
+token gcp-key.json .dev.vars vault.yml google-services.json
+"""
 ORDINARY = """
 README.md src/app.py tests/test_secrets.py docs/credentials.md src/secrets/vault.py env.py environment.yml
 .envoy.yaml package.json tokens.json .gitignore .github/x.yml keyboard.txt monkey.json id_map.py secretary.txt
@@ -16,13 +23,11 @@ config/database.yml appsettings.Production.json application-prod.yml session.jso
 """
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("name", SAMPLES.split())
 def test_samples_are_secrets(name):
-    """Each is one itself, in a folder, in capitals, as a copy; and a glob that is its name asks for it."""
+    """Each is one itself, in a folder, in capitals, as a copy."""
     for path in (name, f"deep/{name}", f"./{name}", name.upper(), f"{name}.bak", f"{name}~"):
         assert keeps_secrets(path), path
-    assert asks_for_secrets(name)
-    assert asks_for_secrets(name.upper())
 
 
 @pytest.mark.parametrize(
@@ -44,51 +49,7 @@ def test_a_folder_may_be_called_like_one(path):
     assert keeps_secrets("config/secrets.yml", folder=True)
 
 
-@pytest.mark.parametrize(
-    "glob",
-    [
-        "*",
-        "**",
-        "*.json",
-        "*.yml",
-        "*.py",
-        "*_test.go",
-        "test_*.py",
-        "README*",
-        "tsconfig*.json",
-        "*.test.*js",
-    ],
-)
-def test_globs_for_everything_are_judged_by_what_they_find(glob):
-    """All names, all of an ending, and what is written for other names."""
-    assert not asks_for_secrets(glob)
-
-
-@given(st.text(max_size=30), st.text(alphabet="*?[].abc/", max_size=30))
-def test_total(path, glob):
+@given(st.text(max_size=30))
+def test_total(path):
     """No name is too odd, and what is one stays one in every folder."""
     assert keeps_secrets(f"a/{path}") or not keeps_secrets(path)
-    assert asks_for_secrets(glob) in (True, False)
-
-
-def test_in_doubt_it_is_read():
-    """Only what a program surely leaves out is left out."""
-    assert Search(roots=(".",)).reads("a/.env")
-    assert not Search(roots=(".",), hidden=False).reads(".a/env")
-    assert not Search(roots=(".",), only=("*.py",)).reads("a.txt")
-    assert Search(roots=(".",), only=("*.PY",)).reads("a.py")
-    assert Search(roots=(".",), without=("*.PY",)).reads("a.py")
-    assert Search(roots=(".",), only=("*.py",), without=("b*",)).reads("a.txt")
-    assert Search(roots=(".",), only=("a*",), without=("a*",)).reads("a.txt")
-    assert not Search(roots=(".",), without=("a*",)).reads("b/a.txt")
-    assert not Search(roots=(".",), without_folders=("b",)).reads("x/b/a.txt")
-    assert Search(roots=(".",), without_folders=("a.txt",)).reads("a.txt")
-
-
-def test_only_secrets_that_are_read_are_shown():
-    """A file is shown when it looks like a secret, by its own name or its folder's, and the search opens it."""
-    search = Search(roots=("src", ".aws"), without=("*.pem",))
-    assert search.shows("src", "deep/.env")
-    assert search.shows(".aws", "notes")
-    assert not search.shows("src", "app.py")
-    assert not search.shows("src", "server.pem")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from cases import for_each_case
 
 from steersman.judges.redaction import marker, redact
 from steersman.judges.secret_shapes import KEYS, shaped, signs_in
@@ -40,6 +41,21 @@ TOKENS = {
     "aws": ("aws", "AKIA" + "Q" * 16),
     "aws session": ("aws", "ASIA" + "Q" * 16),
     "jwt": ("jwt", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl-_"),
+    "twilio": ("twilio", "SK" + "0a" * 16),
+    "twilio account": ("twilio", "AC" + "0a" * 16),
+    "twilio with its token": ("twilio", "AC" + "0a" * 16 + ":" + "1b" * 16),
+    "terraform cloud": ("terraform", "aB3dE6gH9jK2mN" + ".atlasv1." + "aB3-" * 16),
+    "azure": ("azure", "abc8Q~" + "aB3" * 11),
+    "alibaba": ("api_key", "LTAI" + "aB3d" * 5),
+    "dynatrace": ("api_key", "dt0c01." + "A1" * 12 + "." + "B2" * 32),
+    "fly": ("api_key", "fo1_" + "aB3" * 15),
+    "harness": ("api_key", "pat." + "aB3" * 8 + "." + "a1" * 12 + "." + "b2" * 10),
+    "octopus": ("api_key", "API-" + "A1" * 13),
+    "openshift": ("api_key", "sha256~" + "aB3" * 15),
+    "1password": ("api_key", "A3-" + "ABC123-" * 5 + "ABC12"),
+    "brevo": ("api_key", "xkeysib-" + "0a" * 32 + "-" + "aB3d" * 4),
+    "bedrock": ("aws", "ABSK" + "aB3d" * 28),
+    "artifactory": ("api_key", "AKCp" + "aB3" * 23),
     "pem": ("private_key", "-----BEGIN RSA PRIV" + "ATE KEY-----\nDEK-Info: AES\nMIIE\n-----END RSA PRIV" + "ATE KEY-----"),
     "pem crlf": ("private_key", "-----BEGIN PRIV" + "ATE KEY-----\r\nMIIE+/==\r\n-----END PRIV" + "ATE KEY-----"),
     "pem flat": ("private_key", "-----BEGIN PRIV" + "ATE KEY----- " + "MII" * 8 + " -----END PRIV" + "ATE KEY-----"),
@@ -73,6 +89,13 @@ IN_PLACE = {
     "ruby": (":password => '", "swordfish", "'"),
     "yaml": ("api-key: ", "abc12345678", "\n"),
     "yaml shouted": ("DB_PASSWORD: ", "swordfish", "\n"),
+    "yaml below": ("password:\n  ", "hunter2", "\n"),
+    "yaml below in a diff": ("+  token:\n+    ", "abc12345", "\n"),
+    "yaml below, quoted": ("api_key:\n  '", "abcdefghijklmnopqrstuv", "'  # prod\n"),
+    "yaml below, shouted": ("DB_PASSWORD:\n    ", "swordfish", "\n"),
+    "yaml block": ("password: |\n  ", "correct horse\n  battery staple", "\n"),
+    "yaml block, folded": ("client_secret: >-\n    ", "abcdef", "\nname: x"),
+    "twilio token": ("TWILIO_AUTH_TOKEN=", "1b" * 16, "\n"),
     "npmrc": ("//registry.invalid/:_auth=", "dXNlcjpwYXNz", "\n"),
     "header": ("Authorization: Basic ", "dXNlcjpwYXNz", "\r\n"),
     "header json": ('"authorization": "Bearer ', "abcd", '"'),
@@ -128,6 +151,14 @@ HARMLESS = [
     "--token --verbose",
     "docker run -u 1000:1000 image",
     "docker run --user 1000:1000 image",
+    "password:\n    The password to use, 8 letters at least.\n",
+    "token:\n  type: string\n  minLength: 16\n",
+    "secret:\n  name2:\n    x\n",
+    "password: |\n  ${DB_PASSWORD}\n",
+    "password: >\n  Please enter the word that you were sent by letter.\n",
+    "token:\n  read-only\n",
+    "AC/DC, SKU 0a0a0a0a, API-Gateway, ico-moon, sha256~x, LTAI",
+    "AC" + "0a" * 20 + " SK" + "0A" * 20,
     "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
     'if "-----BEGIN RSA PRIV" + "ATE KEY-----" in text:\n    return parse(text)',
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ me@host",
@@ -159,12 +190,26 @@ FAILED tests/test_auth.py::test_token_is_refused[expired-401] - AssertionError
     "a tape": '{"run":"261116-1mn3j1","seq":13,"prev":"369272fa4652dc7a919caa45afa5dda60d4e9bde739a5c8d70cc783fe6f5daa2",'
     '"cause":"261116-1mn3j1:12:1","data":{"nonce":"b1946ac92492d2347c6235b8","patch_ref":"p-faf3337557e11d490a420857585ca49d",'
     '"tokens":100,"tree":"739e71f06432487d7a673aa72afe539c25ffdb07"}}',
+    "package-lock.json": '{"name":"a","lockfileVersion":3,"packages":{"node_modules/js-tokens":{"version":"4.0.0",'
+    '"resolved":"https://registry.example.invalid/js-tokens/-/js-tokens-4.0.0.tgz","integrity":"sha512-RdJUflcE3cUzKiMqQgsCu06FPu9UdIJO0be'
+    'YbPhHN4k6apgJtifcoCtT9bcxOpYBtpD2kCM6Sbzg4CausW/PKQ=="},"node_modules/secret":{"version":"1.2.3"}}}',
+    "yarn.lock": 'js-tokens@^4.0.0:\n  version "4.0.0"\n  resolved "https://registry.example.invalid/js-tokens/-/js-tokens-4.0.0.tgz#19203f'
+    'b59991df98e3a287050d4647cdeaf32499"\n  integrity sha512-RdJUflcE3cUzKiMqQgsCu06FPu9UdIJO0beYbPhHN4k6apgJtifcoCtT9bcxOpYBtpD2kCM6Sbzg4CausW/PKQ==\n',
+    "pnpm-lock.yaml": "packages:\n  js-tokens@4.0.0:\n    resolution: {integrity: sha512-RdJUflcE3cUzKiMqQgsCu06FPu9UdIJO0beYbPhHN4k6apgJtif"
+    "coCtT9bcxOpYBtpD2kCM6Sbzg4CausW/PKQ==}\n  registry-auth-token@5.0.2:\n    resolution: {integrity: sha512-o/3ikDxtXaA59BmZuZrJZDJv8NMDGSj+6j6X}\n",
+    "Cargo.lock": '[[package]]\nname = "secrecy"\nversion = "0.8.0"\nsource = "registry+https://github.com/rust-lang/crates.io-index"\n'
+    'checksum = "9bd1c54ea06cfd2f6b63219704de0b9b4f72dcc2b8fdef820be6cd799780e91e"\n',
+    "uv.lock": 'wheels = [\n    { url = "https://files.example.invalid/packages/5b/11/1e/itsdangerous-2.2.0-py3-none-any.whl", hash = "sha256:c6242f'
+    'c49e35958c8b15141343aa660db5fc54d4f13a1db01a3f5891b98700ef", size = 16234 },\n]\n',
+    "go.sum": "github.com/golang-jwt/jwt/v5 v5.2.1 h1:OuVbFODueb089Lh128TAcimifWaLhJwVflnrgM17wHk=\n"
+    "github.com/golang-jwt/jwt/v5 v5.2.1/go.mod h1:pqrtFR0X4osieyHYxtmOUWsAWrfe1Q5UVIyoH402zdk=\n",
+    "an image": "![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==)",
     "a log": "commit 2497138874416366ec0ab3834174912f75fd6168 (HEAD -> main, tag: v1.2.3)\nAuthor: Ann <ann@example.invalid>\n"
     "    Rotate the token cache every hour\n    Steersman-Tree: 739e71f06432487d7a673aa72afe539c25ffdb07\n",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "secret"), TOKENS.values(), ids=TOKENS.keys())
+@for_each_case(("kind", "secret"), TOKENS.values())
 def test_tokens(kind, secret):
     """A token of a known shape goes, wherever it stands, and leaves the marker of its kind."""
     assert redact(secret) == marker(kind, secret)
@@ -172,7 +217,7 @@ def test_tokens(kind, secret):
     assert redact(there.format(secret)) == there.format(marker(kind, secret))
 
 
-@pytest.mark.parametrize(("before", "secret", "after"), IN_PLACE.values(), ids=IN_PLACE.keys())
+@for_each_case(("before", "secret", "after"), IN_PLACE.values())
 def test_in_place(before, secret, after):
     """A value goes by its name alone, and the text around it stays."""
     found = redact(f"a {before}{secret}{after} b")
@@ -181,13 +226,13 @@ def test_in_place(before, secret, after):
     )
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@for_each_case("text", HARMLESS)
 def test_harmless(text):
     """Ordinary words are left as they are."""
     assert redact(text) == text
 
 
-@pytest.mark.parametrize("text", REAL.values(), ids=REAL.keys())
+@for_each_case("text", REAL.values())
 def test_real_texts(text):
     """Hashes, digests, nonces, ids and the code that handles tokens are no secrets."""
     assert redact(text) == text
@@ -210,7 +255,7 @@ def test_what_a_text_can_show_a_secret_by():
     assert signs_in("my password").named
 
 
-@pytest.mark.parametrize("secret", [secret for _, secret in TOKENS.values()], ids=TOKENS)
+@for_each_case("secret", [secret for _, secret in TOKENS.values()])
 def test_the_signs_of_a_whole_are_those_of_its_parts(secret):
     """What is found in a text is found by the signs of any text that it is a part of."""
     whole = f"risk_level {secret} and so on"
@@ -277,3 +322,17 @@ def test_a_torn_key_goes():
     assert re.fullmatch(r"a \[redacted:github:[0-9a-f]{8}\] b", hidden)
     whole = f"{token}\nand more"
     assert redact(whole) == f"{marker('github', token)}\nand more"
+
+
+END = "-----END RSA PRIV" + "ATE KEY-----"
+
+
+def test_the_end_of_a_private_key():
+    """Lines of a key whose beginning was left out go; what stands above them stays, and so does a last line alone."""
+    body = "MIIEabcdefghijklmnop\nqrstuvwxyz0123456789=="
+    hidden = redact(f"out\nplain words here\n{body}\n{END}\nafter")
+    assert hidden.startswith("out\nplain words here\n[redacted:private_key:")
+    assert hidden.endswith("]\nafter")
+    assert redact(f"{body}\n{END}").startswith("[redacted:private_key:")
+    for text in (END, f"\n{END}", f"see\n{END}", f"a b\n{END} c"):
+        assert redact(text) == text

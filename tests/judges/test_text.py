@@ -3,12 +3,13 @@
 import json
 import unicodedata
 
-import pytest
+from cases import for_each_case
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steersman.judges.text import (
     clip,
+    clip_between_words,
     decode,
     one_line,
     printable,
@@ -39,7 +40,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), SHOWN.values(), ids=SHOWN.keys())
+@for_each_case(("text", "expected"), SHOWN.values())
 def test_printable(text, expected):
     """What a terminal would obey is written out; what people read stays."""
     assert printable(text) == expected
@@ -89,7 +90,7 @@ def test_every_format_character():
     assert left == []
 
 
-@pytest.mark.parametrize("text", UNSEEN, ids=ascii)
+@for_each_case("text", UNSEEN)
 def test_what_nobody_can_see(text):
     """Blanks, controls, fillers, marks without a letter and what has no shape say nothing; a letter among them does."""
     assert not visible(text)
@@ -97,13 +98,18 @@ def test_what_nobody_can_see(text):
     assert visible(f"{text}x{text}")
 
 
-@pytest.mark.parametrize(
-    "text", ["x", ".", "猫", "é", "e\u0301", "🚀", "\ufffd", "ا", "\u0915\u093f", "½"], ids=ascii
-)
+@for_each_case("text", ["x", ".", "猫", "é", "e\u0301", "🚀", "\ufffd", "ا", "\u0915\u093f", "½"])
 def test_what_can_be_seen(text):
     """Letters and signs of any script."""
     assert visible(text)
     assert visible(f" \u200b{text}")
+
+
+def test_clip_between_words():
+    """A cut leaves no half of a word, however long that is."""
+    assert clip_between_words("abc def", 7) == "abc def"
+    assert clip_between_words("abc defg", 7) == "abc …"
+    assert clip_between_words("abcdefgh", 7) == "…"
 
 
 def test_clip():

@@ -2,7 +2,7 @@
 
 import tomllib
 
-import pytest
+from cases import for_each_case
 
 from steersman.judges.toml_edit import add_to_list
 
@@ -10,7 +10,7 @@ KEY = "known_failures"
 TABLES = '\n# what proves a change\n[checks]\nunit = ["a"]  # here\nknown_failures = ["not this"]\n'
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("before", "after"),
     [
         ("version = 1  # first\n", 'version = 1  # first\nknown_failures = [\n    "x.a",\n    "x\\"b",\n]\n'),
@@ -46,7 +46,7 @@ def test_a_file_without_a_whole_statement_at_its_top():
     )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "text",
     ["version = ", "known_failures.a = 1\n", 'known_failures = "x"\n', "[known_failures]\na = 1\n"],
 )  # fmt: skip

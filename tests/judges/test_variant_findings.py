@@ -110,9 +110,11 @@ def test_test_files_are_known_by_reports_and_names():
         "spec/a_spec.rb",
     ]
     touched = [Touched(p, "a1" if p != "tests/x.json" else "", "b2") for p in paths]
-    found = find_test_files(touched, [ran(["odd.py::a"]), plain(0, 1)])
+    now = [ran(["odd.py::a", "calc.py::test_put_into_the_product"])]
+    found = find_test_files(touched, [ran(["odd.py::a"]), plain(0, 1)], now)
     assert found.changed == {"odd.py", "conftest.py", "spec/help.rb", "spec/a_spec.rb"}
     assert found.added == {"tests/x.json"}
+    assert find_test_files([Touched("new.py", "", "b2")], [], [ran(["new.py::a"])]).added == {"new.py"}
     assert found.paths == ("conftest.py", "odd.py", "spec/a_spec.rb", "spec/help.rb", "tests/x.json")
 
 

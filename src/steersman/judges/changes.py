@@ -7,7 +7,6 @@ the product's files cannot be put back, so a change to those is shown.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -15,22 +14,25 @@ import msgspec
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Text, Touched
 from steersman.judges import infrastructure, manifests
+from steersman.judges.check_files import argv_words, find_check_files
 from steersman.judges.detects_tests import find_test_detection
-from steersman.judges.infrastructure import instructs_agents, is_named_as_test, is_test_file, is_test_support
+from steersman.judges.infrastructure import instructs_agents, is_test_file, is_test_support
 from steersman.judges.inside import changed_inside
 from steersman.judges.text import printable
-from steersman.judges.trails import Trail
 
 Rule = Literal["gate", "show"]
 Kind = Literal["tests", "dependencies", "ci", "agents", "inside", "link", "detects"]
 
 _INSIDE = "tests in it that were there before were changed"
+_MIXED = "tests ran from it on the base, but its name does not say so: they cannot be told from product code"
 _SETTINGS = "it decides which tests run and how"
 _PACKAGES = "it decides which packages the tests run with"
 _MANIFESTS = ("go.mod", "composer.json", "gemfile", "Gemfile")  # beside them `vendor` is what is installed
+_RECIPES = ("makefile", "justfile")  # they decide where a check uses them
 _EXEMPT = (".md", ".txt")  # in a folder of a forge: prose, and no workflow
-_RECIPES = (".sh", ".bash", ".mk", "makefile", "justfile")
 _PROGRAMS = (".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".rb", ".php", ".java", ".kt", ".sh", ".c", ".cpp", ".cs")  # fmt: skip
+
+_MOST_LINKS = 40  # Linux follows no more
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -45,14 +47,17 @@ class Suspect(msgspec.Struct, frozen=True):
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """What is known of a change beside its names: the base tree, what its checks lead to, and the texts."""
+    """What is known of a change beside its names: the base tree, the checks' own files, and the texts."""
 
     base: frozenset[str] = frozenset()
-    trail: Trail = msgspec.field(default_factory=lambda: Trail({}))
+    own: Mapping[str, str] = {}  # files that the checks are made of, each with the manifest that names it
+    words: frozenset[str] = frozenset()  # of the recipes and scripts that the checks use
     old: Mapping[str, Text] = {}
     new: Mapping[str, Text] = {}
     ran: frozenset[str] = frozenset()  # files from which tests ran on the base tree
     examples: frozenset[str] = frozenset()  # files whose examples were tried on the base tree
+    links: Mapping[str, str] = {}  # every link of the new tree, with what it leads to
+    programs: Mapping[str, str] = {}  # that play roles: the roles, by path; a folder ends with "/"
 
 
 def suspects(
@@ -60,12 +65,9 @@ def suspects(
 ) -> tuple[Suspect, ...]:
     """The changed files that decide what the checks prove or what agents are told, in the order they came."""
     seen = scene or Scene()
-    words = seen.trail.words | {word for argv in commands for word in argv}
-    named = {file for argv in commands for file in (*argv, *_modules(argv))}
-    found = [_suspect(t, why, kind) for t in touched for kind, why in _reasons(t, seen, words, named)[:1]]
-    if seen.trail.cut and touched:
-        found.append(Suspect("", f"the checks could not be followed: {seen.trail.cut}", "", ""))
-    return tuple(found)
+    words = seen.words | argv_words(commands)
+    own = {**find_check_files(commands, {t.path for t in touched}, {}), **seen.own}
+    return tuple(_suspect(t, why, kind) for t in touched for kind, why in _reasons(t, seen, words, own)[:1])
 
 
 def _suspect(t: Touched, why: str, kind: Kind) -> Suspect:
@@ -77,19 +79,27 @@ def gating(found: Sequence[Suspect], rule: Rule) -> tuple[Suspect, ...]:
     return tuple(s for s in found if rule == "gate" or not s.mild)
 
 
-def _reasons(t: Touched, seen: Scene, words: frozenset[str], named: set[str]) -> list[tuple[Kind, str]]:
+def _reasons(
+    t: Touched, seen: Scene, words: frozenset[str], own: Mapping[str, str]
+) -> list[tuple[Kind, str]]:
     """Why a changed file is shown, the strongest reason first."""
+    if t.kind == "link" and t.new and leads_out(t.path, seen.links):
+        return [("link", "it is a link that leads out of the tree")]
+    if roles := _roles_played(t.path, seen.programs):
+        return [("agents", f"the change edits the program that plays {roles}")]
     if agents := instructs_agents(t.path):
         return [("agents", agents)]
+    if _is_mixed(t, seen):
+        return [("tests", _MIXED)]
     if _is_test(t.path, seen):
         return [("link", "a test is a link")] if t.kind == "link" and t.new else []
     if manifests.is_manifest(t.path):
-        return _of_manifest(t, seen, words)
+        return _of_manifest(t, seen, words, own)
     if seen.old.get(t.path) and seen.new.get(t.path) and _is_version_bump(t.path, seen):
         return []
     reasons = (
         _by_name(t.path, words),
-        _led_to(t, seen, named),
+        _own_file(t, seen, own),
         _link(t),
         _inside(t, seen),
         _detects(t, seen),
@@ -97,22 +107,25 @@ def _reasons(t: Touched, seen: Scene, words: frozenset[str], named: set[str]) ->
     return [r for r in reasons if r]
 
 
+def _roles_played(path: str, programs: Mapping[str, str]) -> str:
+    return next(
+        (roles for at, roles in programs.items() if path == at or (at[-1:] == "/" and path.startswith(at))),
+        "",
+    )
+
+
+def _is_mixed(t: Touched, seen: Scene) -> bool:
+    """Whether tests ran from a file that may hold product code too: then nothing of the base can judge it apart."""
+    return bool(t.old and t.new) and t.path in seen.ran - seen.examples and not _is_named_test(t.path)
+
+
 def _is_test(path: str, seen: Scene) -> bool:
-    """Whether the base's version of this file can be put back to judge the change; a check's own script decides."""
-    if path in seen.ran:
-        return True
-    if not (is_test_support(path) or is_test_file(path)) or manifests.is_manifest(path):
-        return False
-    return not _is_script(path, seen.trail.named.get(path)) or is_named_as_test(path) or is_test_support(path)
+    """Whether the base's version of this file can be put back to judge the change."""
+    return path in seen.ran or _is_named_test(path)
 
 
-def _is_script(path: str, by: str | None) -> bool:
-    """Whether a check, or a recipe of it, starts this file; what a runner's settings name are tests."""
-    if by is None or (by and is_test_file(by)):
-        return False
-    recipe = by.casefold().endswith(_RECIPES)
-    settings = manifests.is_manifest(by) or infrastructure.decides_by_name(by, frozenset()) is not None
-    return not by or recipe or not settings or path.endswith(_RECIPES)
+def _is_named_test(path: str) -> bool:
+    return (is_test_support(path) or is_test_file(path)) and not manifests.is_manifest(path)
 
 
 def _is_version_bump(path: str, seen: Scene) -> bool:
@@ -120,26 +133,19 @@ def _is_version_bump(path: str, seen: Scene) -> bool:
     return old.whole and new.whole and manifests.only_version_changed(old.content, new.content)
 
 
-def _of_manifest(t: Touched, seen: Scene, words: frozenset[str]) -> list[tuple[Kind, str]]:
+def _of_manifest(
+    t: Touched, seen: Scene, words: frozenset[str], own: Mapping[str, str]
+) -> list[tuple[Kind, str]]:
     old, new = (texts.get(t.path, Text(t.path, "")) for texts in (seen.old, seen.new))
     if not (old.whole and new.whole):
         return [("tests", _SETTINGS)]
     found: list[tuple[Kind, str]] = []
-    if manifests.test_settings_differ(t.path, old.content, new.content, words) and _decides(
-        t.path, seen, old, new
-    ):
+    used = t.path in own or not t.path.casefold().endswith(_RECIPES)
+    if used and manifests.test_settings_differ(t.path, old.content, new.content, words):
         found.append(("tests", _SETTINGS))
     if manifests.dependencies_differ(t.path, old.content, new.content):
         found.append(("dependencies", _PACKAGES))
     return found
-
-
-def _decides(path: str, seen: Scene, old: Text, new: Text) -> bool:
-    """Whether a file of recipes belongs to a check: it is followed to it, or has a target for tests."""
-    if not path.casefold().endswith(("makefile", "justfile")) or path in seen.trail.named:
-        return True
-    lines = f"{old.content}\n{new.content}".splitlines()
-    return any(line.split(":")[0].strip() in ("test", "tests", "check") for line in lines if ":" in line)
 
 
 def _by_name(path: str, words: frozenset[str]) -> tuple[Kind, str] | None:
@@ -149,31 +155,41 @@ def _by_name(path: str, words: frozenset[str]) -> tuple[Kind, str] | None:
     return why
 
 
-def _modules(argv: Argv) -> Argv:
-    """The files behind `-m name`: a check's own script by its module name."""
-    names = [name.replace(".", "/") for flag, name in pairwise(argv) if flag == "-m"]
-    return tuple(
-        file for name in names for file in (f"{name}.py", f"{name}/__main__.py", f"{name}/__init__.py")
-    )
-
-
-def _led_to(t: Touched, seen: Scene, named: set[str]) -> tuple[Kind, str] | None:
-    by = seen.trail.named.get(t.path)
-    if by is not None or t.path in named:
-        return (
-            "tests",
-            f"a check runs it by way of {printable(by)}" if by else "a check of the project names it",
-        )
+def _own_file(t: Touched, seen: Scene, own: Mapping[str, str]) -> tuple[Kind, str] | None:
+    if (by := own.get(t.path)) is not None:
+        why = f"a check runs it by way of {printable(by)}" if by else "a check of the project names it"
+        return "tests", why
     if _is_installed(t.path, seen.base):
         return "dependencies", "installed packages are what the tests run with"
-    if t.path.rpartition("/")[2] == ".gitignore" and seen.trail.ignoring:
-        return "tests", f"{printable(seen.trail.ignoring)} looks at nothing that it names"
     return None
 
 
 def _is_installed(path: str, base: frozenset[str]) -> bool:
     above, vendor, _ = f"/{path}".partition("/vendor/")
     return bool(vendor) and any(f"{above}/{name}"[1:] in base for name in _MANIFESTS)
+
+
+def leads_out(path: str, links: Mapping[str, str]) -> bool:
+    """Whether a path leads out of its tree, by a link or by links that lead to each other; a circle leads nowhere."""
+    at: list[str] = []
+    rest = path.split("/")[::-1]
+    followed = 0
+    while rest and followed <= _MOST_LINKS:
+        part = rest.pop()
+        if part == ".." and not at:
+            return True
+        if part == "..":
+            at.pop()
+        elif part not in ("", "."):
+            at.append(part)
+            target = links.get("/".join(at))
+            if target is not None:
+                if target.startswith("/"):
+                    return True
+                at.pop()
+                rest += target.split("/")[::-1]
+                followed += 1
+    return False
 
 
 def _link(t: Touched) -> tuple[Kind, str] | None:
@@ -186,7 +202,7 @@ def _inside(t: Touched, seen: Scene) -> tuple[Kind, str] | None:
     old, new = seen.old.get(t.path), seen.new.get(t.path)
     if old is None or new is None:
         return None
-    tried = seen.trail.examples or t.path in seen.examples
+    tried = t.path in seen.examples
     return ("inside", _INSIDE) if changed_inside(t.path, old, new, examples=tried) else None
 
 
@@ -206,7 +222,7 @@ def instructions(touched: Sequence[Touched]) -> tuple[str, ...]:
 
 def told(found: Sequence[Suspect]) -> str:
     """The suspects in words, with the digests of their content."""
-    return "\n".join(f"{printable(s.path)}: {s.why} ({_digests(s)})" if s.path else s.why for s in found)
+    return "\n".join(f"{printable(s.path)}: {s.why} ({_digests(s)})" for s in found)
 
 
 def _digests(s: Suspect) -> str:

@@ -1,35 +1,24 @@
 """What a tester may ask to run.
 
 A proposed argv is compared with the project's own checks, then with the grammars that are on here: those of the sets
-that the project names, those of a set that one of its own checks fits, and the project's own. Nothing else may run.
+that the project names, those of a set that one of its own checks matches, and the project's own. Nothing else may run.
 **Invariant:** nothing is started, found or read here.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from steersman.contracts.commands import Argv
-from steersman.contracts.grammars import Commands, OwnGrammar, ValueKind
+from steersman.contracts.grammars import CommandGrammar, Commands, GrammarSet
+from steersman.judges.command_grammar import GrammarTable, Match, Reach, match_command
 from steersman.judges.command_line import NotSplit, shown, words_of
-from steersman.judges.grammar import Fitted, Grammar, Option, Proves, Reach, Value, fit_any
-from steersman.judges.grammars import SETS, shipped
-from steersman.judges.grammars.values import EXPRESSION, GLOBS, NODE, PATH, TEXT, WORD, WORDS, number, one_of
 
 PLAIN = Commands()  # what a project without the section says
+OWN = "own"  # the set of a project's own grammars
 
 _NEXT = "add it under [checks] in steersman.toml"
-_KINDS: dict[ValueKind, Value] = {
-    "path": PATH,
-    "test": NODE,
-    "name": WORD,
-    "names": WORDS,
-    "number": number(0, 9_999_999),
-    "expression": EXPRESSION,
-    "text": TEXT,
-    "files": GLOBS,
-}
+_AS_CHECK = "a check of the project"
 
 
 class Approved(msgspec.Struct, frozen=True):
@@ -38,7 +27,7 @@ class Approved(msgspec.Struct, frozen=True):
     argv: Argv
     fits: str
     set: str
-    proves: Proves
+    proves: str
     reach: Reach = Reach()
 
 
@@ -48,74 +37,58 @@ class Blocked(msgspec.Struct, frozen=True):
     reason: str
 
 
-def approve(proposal: object, checks: Sequence[Argv] = (), commands: Commands = PLAIN) -> Approved | Blocked:
-    """The verdict on a proposed command: a line of text, or a list of words; total."""
-    if isinstance(proposal, list | tuple) and (same := _as_a_check(proposal, checks)) is not None:
-        return Approved(same, "a check of the project", "checks", "check")
-    words = words_of(proposal)
-    if isinstance(words, NotSplit):
-        return Blocked(words.reason)
-    if words in checks:
-        return Approved(words, "a check of the project", "checks", "check")
-    on = sets_on(tuple(checks), commands)
-    grammars = known(commands)
-    found = fit_any(words, [g for g in grammars if g.set in on])
-    if isinstance(found, Fitted):
-        return Approved(words, found.grammar.name, found.grammar.set, found.grammar.proves, found.reach)
-    off = fit_any(words, [g for g in grammars if g.set not in on])
-    if isinstance(off, Fitted):
-        hint = f"it is in the set {off.grammar.set!r}, which is off; add {off.grammar.set!r} to sets under [commands]"
-        return Blocked(f"not on the allow-list: {shown(words)}: {hint}, or {_NEXT}")
-    reason = off.reason if off.at > found.at else found.reason
-    return Blocked(f"not on the allow-list: {shown(words)}: {reason}; {_NEXT}")
+class CommandRules(msgspec.Struct, frozen=True):
+    """What a project allows: the argv of its checks, its `[commands]`, and the sets that ship."""
+
+    checks: tuple[Argv, ...]
+    commands: Commands
+    shipped: Mapping[str, GrammarSet]
+
+    def approve(self, proposal: object) -> Approved | Blocked:
+        """The verdict on a proposed command: a line of text, or a list of words; total."""
+        if isinstance(proposal, list | tuple) and (check := _find_check(proposal, self.checks)) is not None:
+            return Approved(check, _AS_CHECK, "checks", "check")
+        words = words_of(proposal)
+        if isinstance(words, NotSplit):
+            return Blocked(words.reason)
+        if words in self.checks:
+            return Approved(words, _AS_CHECK, "checks", "check")
+        return self._judge_words(words)
+
+    def sets_on(self) -> frozenset[str]:
+        """The sets that are on: named by the project, its own, and those that a check of it matches but `read`."""
+        table, sets = self._table(), self._sets()
+        matches = [match_command(check, tuple(sets), table) for check in self.checks]
+        used = {sets[match.name] for match in matches if isinstance(match, Match)}
+        return frozenset({OWN, *self.commands.sets, *used - {"read"}})
+
+    def _judge_words(self, words: Argv) -> Approved | Blocked:
+        table, sets, sets_on = self._table(), self._sets(), self.sets_on()
+        result = match_command(words, [name for name in sets if sets[name] in sets_on], table)
+        if isinstance(result, Match):
+            return Approved(words, result.name, sets[result.name], result.proves, result.reach)
+        off = match_command(words, [name for name in sets if sets[name] not in sets_on], table)
+        refused = f"not on the allow-list: {shown(words)}"
+        if isinstance(off, Match):
+            name = sets[off.name]
+            hint = f"it is in the set {name!r}, which is off; add {name!r} to sets under [commands]"
+            return Blocked(f"{refused}: {hint}, or {_NEXT}")
+        return Blocked(f"{refused}: {off.reason if off.at > result.at else result.reason}; {_NEXT}")
+
+    def _table(self) -> GrammarTable:
+        shipped = {name: g for given in self.shipped.values() for name, g in given.grammars.items()}
+        grammars: dict[str, CommandGrammar] = shipped | self.commands.grammars
+        programs = frozenset(check[0] for check in self.checks if check and "/" in check[0])
+        return GrammarTable(grammars=grammars, commands=self.commands, programs=programs)
+
+    def _sets(self) -> dict[str, str]:
+        """The set of each grammar, the project's own first; one of its own replaces a shipped one of the same name."""
+        shipped = {name: key for key, given in self.shipped.items() for name in given.grammars}
+        return dict.fromkeys(self.commands.grammars, OWN) | {
+            name: key for name, key in shipped.items() if name not in self.commands.grammars
+        }
 
 
-def command_problem(
-    argv: Sequence[object], allowed: Sequence[Argv], commands: Commands = PLAIN
-) -> str | None:
-    """Why this proposed argv may not run, with the next step; or None when exactly it may."""
-    verdict = approve(list(argv), allowed, commands)
-    return verdict.reason if isinstance(verdict, Blocked) else None
-
-
-def known(commands: Commands) -> tuple[Grammar, ...]:
-    """The project's own grammars and all that ship, whether on or off."""
-    own = tuple(_own(name, g) for name, g in commands.grammars.items())
-    return (*own, *shipped(commands.scripts, commands.targets))
-
-
-def sets_on(checks: tuple[Argv, ...], commands: Commands) -> frozenset[str]:
-    """The sets that are on: named by the project, its own, and those one of whose grammars a check of it fits."""
-    return frozenset({"own", *commands.sets}) | _used(checks, commands.scripts, commands.targets)
-
-
-@cache
-def _used(checks: tuple[Argv, ...], scripts: tuple[str, ...], targets: tuple[str, ...]) -> frozenset[str]:
-    """Who starts the checks with `uv run` has said yes to `uv run`; looking at files is always asked for by name."""
-    found = [fit_any(check, shipped(scripts, targets)) for check in checks]
-    return frozenset(f.grammar.set for f in found if isinstance(f, Fitted)) & frozenset(SETS) - {"read"}
-
-
-def _as_a_check(words: Sequence[object], checks: Sequence[Argv]) -> Argv | None:
+def _find_check(words: Sequence[object], checks: Sequence[Argv]) -> Argv | None:
     """A check of the project may hold any words: a person wrote them."""
     return next((check for check in checks if len(check) == len(words) and check == tuple(words)), None)
-
-
-def _own(name: str, given: OwnGrammar) -> Grammar:
-    flags = tuple(Option((flag,)) for flag in given.flags)
-    values = tuple(Option((flag,), _kind(kind), ("=", " "), 20) for flag, kind in given.values.items())
-    return Grammar(
-        name=name,
-        set="own",
-        about="A command of the project's own.",
-        starts=(given.start,),
-        options=(*flags, *values),
-        rest=None if given.operands is None else _KINDS[given.operands],
-        least=given.least,
-        most=given.most,
-        proves=given.proves,
-    )
-
-
-def _kind(kind: ValueKind | tuple[str, ...]) -> Value:
-    return _KINDS[kind] if isinstance(kind, str) else one_of(*kind)

@@ -1,9 +1,7 @@
-"""Product code that asks whether it is being tested, or that is equal to everything.
+"""Product code that asks in plain words whether it is being tested, or that is equal to everything.
 
-The base's own tests cannot judge code that behaves differently under test: it passes them and is wrong outside. This
-is a list of the plain ways to ask, by the names that runners give away. It protects a person whose reviewer overlooks
-one line, and only against plain ones: SECURITY.md says what it cannot see. A match that the base has too is none.
-**Invariant:** pure; a match only asks a person, and its absence proves nothing.
+The base's own tests cannot judge such code: it passes them and is wrong outside. A match that the base has too is none.
+**Invariant:** pure; a match only asks a person, and its absence proves nothing (SECURITY.md).
 """
 
 import ast
@@ -14,14 +12,12 @@ ALWAYS_EQUAL = "the new code has a value that is equal to everything"
 
 _ASKS = re.compile(
     r"""
-      \bPYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)\b
-    | ['"](?:_?pytest|unittest)['"]\s+(?:not\s+)?in\s+sys\.modules | sys\.modules\.get\(\s*['"](?:_?pytest|unittest)['"]
-    | sys\.argv\[0\][^\n]*(?:pytest|unittest)
+      \bPYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)\b | \bsys\.(?:modules|argv\[0\])[^\n]*(?:pytest|unittest)
+    | ['"](?:_?pytest|unittest)['"]\s+(?:not\s+)?in\s+sys\.modules
     | \bNODE_TEST_CONTEXT\b | \bJEST_WORKER_ID\b | \bVITEST(?:_WORKER_ID|_POOL_ID)?\b
-    | process\.(?:exec)?[aA]rgv[^\n]*['"`]--test
+    | process\.(?:exec)?[aA]rgv[^\n]*['"`]--test | \.stack\b[^\n]{0,200}\btest
     | \btesting\.Testing\(\) | \bflag\.Lookup\(\s*"test\. | os\.Args\[0\][^\n]*\.test\b
-    | \b(?:_getframe|currentframe|inspect\.stack|f_back)\b[\s\S]{0,300}?['"]_?test
-    | \bruntime\.Callers?\([\s\S]{0,300}?(?:_test\.go|"Test) | \.stack\b[^\n]{0,200}\btest
+    | \b(?:_getframe|currentframe|inspect\.stack|f_back|runtime\.Callers?)\b[\s\S]{0,300}?(?:['"]_?[tT]est|_test\.go)
     | \bMAKE(?:LEVEL|FLAGS)\b | \bRUST_TEST_THREADS\b | \bSTEERSMAN_(?:EFFECT|CALL|WITNESS)\b
     """,
     re.VERBOSE,
@@ -37,10 +33,8 @@ def find_test_detection(old: str, new: str) -> str | None:
 
 def _count_blind_comparisons(text: str) -> int:
     """Python's `__eq__` methods that never look at what they compare with."""
-    if "__eq__" not in text:
-        return 0
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(ast.parse(text))) if "__eq__" in text else []
     except (SyntaxError, ValueError, RecursionError):  # another language, or no program at all
         return 0
     methods = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == "__eq__"]

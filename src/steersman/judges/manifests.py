@@ -1,4 +1,4 @@
-"""What of a project's manifest decides about tests, and what says which packages they run with.
+"""What of a project's manifest says which tests run, and what says which packages they run with.
 
 A manifest has many purposes: a version number, a description or a script that no check runs decides nothing.
 **Invariant:** pure; a manifest that cannot be read counts as a whole.
@@ -11,8 +11,6 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from steersman.judges.entries import runs
-
 _VERSION = re.compile(
     r"\s*[\"']?(?:version|__version__|VERSION)[\"']?\s*[:=]\s*[\"']?[\w.+-]*[\"']?,?\s*(?:#.*)?"
 )
@@ -23,6 +21,13 @@ _NAMED_PACKAGES = (
 _PACKAGES = tuple(_NAMED_PACKAGES.split())
 _INSTALLING = ("preinstall", "install", "postinstall", "prepare", "prepublish")
 _ASKED = frozenset({"test", "tests", "check"})
+_RUNNERS = ("jest", "mocha", "ava", "vitest", "nyc", "c8", "tap")  # with settings in package.json
+_SECTIONS = ("tool:pytest", "pytest", "aliases", "tox", "testenv", "env", "env_run_base")
+_TABLES = ("pytest", "tox", "nox", "poe", "taskipy", "pdm.scripts", "hatch.envs", "pixi.tasks")
+_UNREADABLE = (ValueError, RecursionError, configparser.Error, AttributeError, TypeError)
+_RULE = re.compile(r"^(?P<targets>[^\s:=#][^:=#\n]{0,2000}?)\s*::?(?!=)(?P<needs>[^=\n]*)$")
+_ASSIGNS = re.compile(r"\s*(?:export\s+)?[\w.-]+\s*(?:[:?+!]|::)?=")
+_CALLS_ITSELF = re.compile(r"\$[({]MAKE[)}]|\b(?:make|just)\b")
 
 
 def only_version_changed(old: str, new: str) -> bool:
@@ -80,20 +85,113 @@ def _name(path: str) -> str:
 def _part(read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text) if text.strip() else read("{}" if read is _of_package else "")
-    except (ValueError, RecursionError, configparser.Error, AttributeError, TypeError):
+    except _UNREADABLE:
         return text
 
 
+def used_part(path: str, text: str, words: frozenset[str]) -> str:
+    """The recipes, scripts and options that are used when these words are asked for; all of it where in doubt."""
+    try:
+        match _name(path):
+            case "makefile" | "gnumakefile" | "justfile" | ".justfile":
+                return _recipes(text, words)
+            case "package.json" | "composer.json" | "deno.json":
+                return _scripts(json.loads(text), words)
+            case "pyproject.toml":
+                return _tables(tomllib.loads(text))
+            case "setup.cfg" | "tox.ini":
+                return _sections(text)
+            case _:
+                return text
+    except _UNREADABLE:
+        return text
+
+
+def _recipes(text: str, asked: frozenset[str]) -> str:
+    """The recipes of the targets that are asked for and of what these need, and lines such as an include."""
+    rules: dict[str, list[str]] = {}
+    others: list[str] = []
+    current: list[str] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line[:1] in ("\t", " ") and current:
+            for target in current:
+                rules[target].append(line.strip())
+        elif (rule := _RULE.match(line)) is not None:
+            current = rule["targets"].split()
+            for target in current:
+                rules.setdefault(target, []).append(rule["needs"])
+        else:
+            current = []
+            others += [] if line.startswith("#") or _ASSIGNS.match(line) else [line]
+    return "\n".join((*_used_recipes(rules, asked), *others))
+
+
+def _used_recipes(rules: Mapping[str, list[str]], asked: frozenset[str]) -> list[str]:
+    wanted = [target for target in rules if target in asked] or list(rules)
+    used: dict[str, list[str]] = {}
+    while wanted:
+        target = wanted.pop()
+        if target in rules and target not in used:
+            needs, *used[target] = rules[target]
+            calls = [line for line in used[target] if _CALLS_ITSELF.search(line)]
+            wanted += " ".join((needs, *calls)).replace(";", " ").split()
+            used[target] += [needs] if ";" in needs else []
+    return [line for lines in used.values() for line in lines]
+
+
+def _scripts(told: Any, asked: frozenset[str]) -> str:
+    """The scripts that are asked for, with those before and after them and those that they ask for in turn."""
+    scripts = {**told.get("scripts", {}), **told.get("tasks", {})}
+    words, used = set(asked), dict[str, str]()
+    while wanted := [name for name in scripts if name not in used and _is_asked(name, words)]:
+        for name in wanted:
+            used[name] = json.dumps(scripts[name], ensure_ascii=False)
+            words |= set(re.split(r"[\s\"'&|;]+", used[name]))
+    return "\n".join(used.values() or map(json.dumps, scripts.values()))
+
+
+def _is_asked(name: str, words: set[str]) -> bool:
+    plain = re.sub(r"^(?:pre|post)(?=\w)", "", name)
+    return not words.isdisjoint({name, plain, f"@{name}", f"npm:{name}", "t" if plain == "test" else name})
+
+
+def _tables(told: Mapping[str, Any]) -> str:
+    found = []
+    for name in _TABLES:
+        part: Any = told.get("tool", {})
+        for key in name.split("."):
+            part = part.get(key, {})
+        found.append(json.dumps(part, default=str, ensure_ascii=False) if part else "")
+    return "\n".join(found)
+
+
+def _sections(text: str) -> str:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    parser.read_string(text)
+    wanted = [s for s in parser.sections() if s.partition(":")[0] in _SECTIONS or s in _SECTIONS]
+    return "\n".join(f"{key} = {value or ''}" for s in wanted for key, value in parser.items(s))
+
+
 def _test_settings(path: str, text: str, words: frozenset[str]) -> tuple[Any, ...]:
-    named = _name(path)
-    told = runs(path, text, words) if text.strip() else ""
-    more = {
+    """Of a manifest of packages alone nothing; else what is used, and the settings of runners beside it."""
+    more: dict[str, Callable[[str], Any]] = {
         "pyproject.toml": lambda t: _tools(tomllib.loads(t), words),
+        "package.json": lambda t: {name: part for name, part in json.loads(t).items() if name in _RUNNERS},
+        "makefile": _assignments,
+        "gnumakefile": _assignments,
+        "justfile": _assignments,
         "cargo.toml": _targets,
-        "go.mod": lambda _: "",
-        "go.work": lambda _: "",
-    }.get(named)
-    return ("" if named in ("go.mod", "go.work") else told, _part(more, text) if more else "")
+    }
+    name = _name(path)
+    if not text.strip() or name in ("go.mod", "go.work"):
+        return ()
+    used = "" if name == "cargo.toml" else used_part(path, text, words)
+    settings = (used.strip(), _part(more[name], text) if name in more else "")
+    return settings if any(settings) else ()
+
+
+def _assignments(text: str) -> list[str]:
+    return [line for line in text.splitlines() if _ASSIGNS.match(line)]
 
 
 def _tools(told: Mapping[str, Any], words: frozenset[str]) -> dict[str, Any]:
@@ -103,9 +201,11 @@ def _tools(told: Mapping[str, Any], words: frozenset[str]) -> dict[str, Any]:
 
 def _targets(text: str) -> dict[str, Any]:
     told = tomllib.loads(text)
-    wanted = {key: told.get(key) for key in ("test", "bench", "bin", "example")}
-    library = told.get("lib", {})
-    return {**wanted, "lib": {key: library.get(key) for key in ("test", "doctest", "harness", "path")}}
+    package, library = told.get("package", {}), told.get("lib", {})
+    targets = {key: told.get(key) for key in ("test", "bench", "bin", "example")}
+    targets |= {key: library.get(key) for key in ("doctest", "harness", "path")}
+    targets |= {"of lib": library.get("test"), "build": package.get("build")}
+    return {key: value for key, value in targets.items() if value is not None}
 
 
 def _of_pyproject(text: str) -> Any:

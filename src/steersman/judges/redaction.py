@@ -16,9 +16,10 @@ from collections.abc import Iterable
 import msgspec
 
 from steersman.judges.known_secrets import SHORTEST, forms_in, known_in
+from steersman.judges.named_secrets import names_one
 from steersman.judges.projection import INVISIBLE, blanked, hides, seen_through
-from steersman.judges.secret_shapes import ALL_SIGNS, MARKER, WORDS, Signs, Span, names_one, shaped, signs_in
-from steersman.judges.torn_secrets import TRACES, torn
+from steersman.judges.secret_keys import MARKER
+from steersman.judges.secret_shapes import ALL_SIGNS, WORDS, Signs, Span, shaped, signs_in
 
 SHORTEST_KNOWN = SHORTEST
 _PASSES = 8  # a marker can lay bare what was hidden in front of it; two passes settle all but contrived texts
@@ -64,8 +65,6 @@ def _redacted(text: str, known: tuple[str, ...], key: bytes, signs: Signs = ALL_
 def _secrets(text: str, known: tuple[str, ...], signs: Signs) -> Iterable[Secret]:
     for hidden in known_in(text, known):
         yield Secret(*hidden.span, hidden.value)
-    for span, value in torn(text, known):
-        yield Secret(*span, value)
     if not hides(text):
         yield from _shown(text, known, signs)
         return
@@ -174,8 +173,7 @@ def _marks(strings: str, known: tuple[str, ...], signs: Signs) -> tuple[str, ...
     """What one of these strings has inside if it holds a secret, but for names and base64; the empty mark is in all."""
     if hides(strings):
         return ("",)
-    traces = (trace for trace in TRACES if trace in strings)
-    return ("\\", *signs.words, *forms_in(strings, known), *traces)
+    return ("\\", *signs.words, *forms_in(strings, known))
 
 
 def _suspect(word: str, marks: tuple[str, ...], *, named: bool) -> bool:

@@ -126,9 +126,10 @@ def read_go(output: str, trees: Sequence[str] = ()) -> tuple[Report | Unreadable
 
     The tool makes them of what a test binary prints, so they count only where the binary came to the end of its tests.
     """
-    told = _Events()
-    shown = "".join(told.take(line) for line in output.splitlines(keepends=True))
-    return told.report(trees), shown
+    events = _Events()
+    for line in output.splitlines(keepends=True):
+        events.take(line)
+    return events.report(trees), events.shown_output()
 
 
 class _Events:
@@ -137,12 +138,14 @@ class _Events:
     def __init__(self) -> None:
         self._results: dict[tuple[str, str], str] = {}  # by package and test; a package itself has no test
         self._left: set[str] = set()
+        self._printed: list[tuple[tuple[str, str], str]] = []
 
-    def take(self, line: str) -> str:
-        """One line of output; what it shows to people."""
+    def take(self, line: str) -> None:
+        """One line of output."""
         event = _event(line)
         if event is None:
-            return line
+            self._printed.append((("", ""), line))
+            return
         package, test, shown = event["Package"], event.get("Test"), str(event.get("Output", ""))
         if shown.strip() == LEFT:
             self._left.add(package)
@@ -150,7 +153,15 @@ class _Events:
         result = _ENDS.get(str(event.get("Action")))
         if result is not None and self._results.get(name) != "failed":
             self._results[name] = result
-        return shown
+        self._printed.append((name, shown))
+
+    def shown_output(self) -> str:
+        """What people see: as without -json, tests that passed and lines about their progress are left out."""
+        return "".join(
+            text
+            for name, text in self._printed
+            if not (name[1] and (self._results.get(name) == "passed" or text.startswith(_PROGRESS)))
+        )
 
     def report(self, trees: Sequence[str]) -> Report | Unreadable:
         """What began and did not end has failed; a package is told of where it failed or has no tests."""
@@ -178,6 +189,7 @@ def _event(line: str) -> dict[str, Any] | None:
     return event if isinstance(event, dict) and isinstance(event.get("Package"), str) else None
 
 
+_PROGRESS = ("=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
 _ENDS = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
 _TEST = {"run": "failed"}
 _PACKAGE = {"run": "broken", "failed": "broken", "skipped": "empty"}

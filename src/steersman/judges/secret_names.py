@@ -8,7 +8,6 @@ its name: `test_secrets.py` is a test.
 """
 
 import re
-from fnmatch import fnmatchcase
 
 
 def _words(text: str) -> frozenset[str]:
@@ -41,16 +40,6 @@ _WORDS = _words(
     "secret secrets credential credentials creds password passwords passwd passphrase apikey apikeys token"
 )
 _JOINED = ("serviceaccount", "privatekey", "accesskey", "apikey", "adminsdk")
-# One of each: a glob that takes one of these in asks for secrets, unless it asks for everything or all of an ending.
-SAMPLES = _words(
-    ".env .env.local .env.production .envrc prod.env .netrc _netrc .npmrc .pypirc .git-credentials .gitconfig .pgpass"
-    " .htpasswd .my.cnf .s3cfg .dockercfg .vault-token .bash_history .claude.json .credentials.json .secrets kubeconfig"
-    " kubeconfig.yaml terraform.tfstate prod.tfvars auth.json id_rsa id_ed25519 authorized_keys server.pem server.key"
-    " client.p12 client.pfx store.jks passwords.kdbx credentials credentials.json credentials.yml secrets.json secrets.yml"
-    " secrets.yaml secrets.toml service-account.json service_account.json client_secret.json password.txt passwd"
-    " token.txt token gcp-key.json .dev.vars vault.yml google-services.json"
-)
-_EVERY = re.compile(r"\*{1,2}|\*(?P<ending>\.[\w+-]+)")
 
 
 def keeps_secrets(path: str, *, folder: bool = False) -> bool:
@@ -69,18 +58,6 @@ def keeps_secrets(path: str, *, folder: bool = False) -> bool:
         return False
     inside = not _KEPT.isdisjoint(low[:-1]) and not folder
     return inside or _BARE.fullmatch(plain) is not None or _says_so(name)
-
-
-def asks_for_secrets(glob: str) -> bool:
-    """Whether a glob is written for such names; `*` and `*.json` are written for all, and what they find decides."""
-    low = glob.casefold()
-    every = _EVERY.fullmatch(low)
-    if every is not None:
-        return every["ending"] is not None and keeps_secrets(f"x{every['ending']}")
-    literal = re.sub(r"[*?]", "", low)
-    if keeps_secrets(literal) or keeps_secrets(re.sub(r"[*?]+", "x", low)):
-        return True
-    return low.rpartition(".")[2] not in _CODE and any(fnmatchcase(sample, low) for sample in SAMPLES)
 
 
 def _says_so(name: str) -> bool:

@@ -13,6 +13,7 @@ from steersman.judges.runners import Outcome
 
 GROUPS = ("passed", "failed", "total", "skipped")
 EXIT_CODE_ONLY = "exit code only (chosen in steersman.toml)"
+BY_PATTERN = "counted by a summary pattern (chosen in steersman.toml)"
 NO_MATCH = "its `summary` pattern in steersman.toml matches nothing in its output: no test is counted"
 
 

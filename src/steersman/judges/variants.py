@@ -33,9 +33,16 @@ class TestFiles(msgspec.Struct, frozen=True):
         return tuple(sorted(self.changed | self.added))
 
 
-def find_test_files(touched: Sequence[Touched], results: Iterable[CommandResult]) -> TestFiles:
-    """Returns the touched files that are tests: by the runners' reports, then by their names."""
-    ran = files_with_tests(results)
+def find_test_files(
+    touched: Sequence[Touched], base: Iterable[CommandResult], now: Iterable[CommandResult]
+) -> TestFiles:
+    """Returns the touched files that are tests: by the runners' reports, then by their names.
+
+    What ran on the change's tree speaks for new files alone: a file of the product stays one when the change puts a
+    test into it, or the base's product would be judged in its place.
+    """
+    before = files_with_tests(base)
+    ran = before | (files_with_tests(now) & {t.path for t in touched if not t.old})
     tops = {path.partition("/")[0] for path in (*ran, *(t.path for t in touched if is_named_as_test(t.path)))}
     found = [t for t in touched if t.path in ran or is_test_support(t.path) or _is_test(t.path, tops)]
     return TestFiles(frozenset(t.path for t in found if t.old), frozenset(t.path for t in found if not t.old))

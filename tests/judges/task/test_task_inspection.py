@@ -5,6 +5,7 @@ import json
 
 import msgspec
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from task_samples import plan, scope
@@ -38,7 +39,7 @@ def changed(document=GOOD, **fields):
     return json.dumps({**json.loads(document), **fields}).encode()
 
 
-@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH, COPIES, TRANSCRIPT])
+@for_each_case("name", [*DOCUMENTS, PATCH, COPIES, TRANSCRIPT])
 def test_what_was_recorded(name):
     """The recorded bytes are well, whatever they are."""
     assert damage(name, Found("file", b"as it was"), SHA, mine=True, task_id=TASK) is None
@@ -53,8 +54,8 @@ NO_FILE = {
 }
 
 
-@pytest.mark.parametrize(("kind", "problem"), NO_FILE.items())
-@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH, COPIES])
+@for_each_case(("kind", "problem"), NO_FILE.items())
+@for_each_case("name", [*DOCUMENTS, PATCH, COPIES])
 def test_no_file(name, kind, problem):
     """What is there instead of the file is named, and what to do; nothing of it can be taken over."""
     found = damage(name, Found(kind, b"as it was", "to \x1b"), SHA, mine=True, task_id=TASK)
@@ -70,7 +71,7 @@ def test_without_more_words():
     assert len({one.next for one in found}) == 4
 
 
-@pytest.mark.parametrize("name", [*DOCUMENTS, PATCH])
+@for_each_case("name", [*DOCUMENTS, PATCH])
 def test_emptied(name):
     """An empty file is called empty."""
     assert of(name, b"").problem == "is empty"
@@ -83,14 +84,14 @@ def test_the_digest_alone(name):
     assert found[1:] == ("is not what was recorded", "`restore` puts the recorded file back", False)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-@pytest.mark.parametrize("length", [1, 7, len(GOOD) // 2, len(GOOD) - 2])
+@for_each_case("name", DOCUMENTS)
+@for_each_case("length", [1, 7, len(GOOD) // 2, len(GOOD) - 2])
 def test_cut_short(name, length):
     """A document that breaks off is called so, with the place."""
     assert of(name, GOOD[:length]).problem.startswith("is cut short: its JSON breaks off in line ")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("data", "problem"),
     [
         (b'{"a": tru', "is cut short: its JSON breaks off in line 1, column 7"),
@@ -114,7 +115,7 @@ def test_garbage(data, problem):
     assert not found.adoptable
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("data", "problem"),
     [
         (changed(round=0), "round: "),

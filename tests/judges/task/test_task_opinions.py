@@ -1,7 +1,7 @@
 """Several opinions are one verdict, and nobody is outvoted."""
 
 import msgspec
-import pytest
+from cases import for_each_case
 
 from steersman.contracts.task import documents as d
 from steersman.contracts.task import replies as r
@@ -40,7 +40,7 @@ def on_code(opinions, **more):
 ACCEPT, CHANGE, BLOCK = says("accept"), says("needs_changes", "too much"), says("blocked", "no way")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("opinions", "flaws", "decision"),
     [
         ([ACCEPT], (), "accepted"),
@@ -80,7 +80,7 @@ OK, FIX, FLAWED = (
 )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("opinions", "decision"),
     [
         ([OK], "passes"),

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from task_samples import asked, comment, draft, file, plan, scope
@@ -108,7 +109,7 @@ def test_the_longest_reply_fits(reply):
     assert len(files_of(document).files) == 500
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("reply", "comments", "converged"),
     [
         (draft(), {}, True),
@@ -173,7 +174,7 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize(("path", "why"), UNFIT.items())
+@for_each_case(("path", "why"), UNFIT.items())
 def test_unfit_names(path, why):
     """A name that leaves the repository, cannot be read, is a pattern or is ours is an error, wherever it stands."""
     document = plan((path,))
@@ -186,15 +187,13 @@ def test_unfit_names(path, why):
     assert [f.id for f in by_hand] == ["FILES_UNFIT"]
 
 
-@pytest.mark.parametrize(
-    "path", ["a", ".gitignore", "src/[id]/page.tsx", "x/steersman.toml", "my file.txt", "é/ü"]
-)
+@for_each_case("path", ["a", ".gitignore", "src/[id]/page.tsx", "x/steersman.toml", "my file.txt", "é/ü"])
 def test_fit_names(path):
     """Other names are what repositories have."""
     assert found(plan((path,))) == []
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("changed", "flaw"),
     [
         ({"requirements": ()}, ("REQ_EMPTY", "warning")),

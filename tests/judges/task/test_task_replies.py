@@ -3,7 +3,7 @@
 import json
 
 import msgspec
-import pytest
+from cases import for_each_case
 from task_samples import asked, draft
 
 from steersman.contracts.replies import REPLIES
@@ -31,7 +31,7 @@ def problems(contract, **changed):
     return parsed(contract, **changed).problems
 
 
-@pytest.mark.parametrize("contract", GOOD)
+@for_each_case("contract", GOOD)
 def test_good(contract):
     """A reply that fits is the struct of its contract."""
     found = parsed(contract)
@@ -39,7 +39,7 @@ def test_good(contract):
     assert isinstance(found.value, REPLIES[contract])
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("contract", "changed"),
     [
         ("plan_comment", {"ready": False, "concerns": ["slow"]}),
@@ -57,7 +57,7 @@ def test_what_fits_together(contract, changed):
     assert isinstance(parsed(contract, **changed), Parsed)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("contract", "changed", "told"),
     [
         ("plan_comment", {"concerns": ["x"]}, "ready: true contradicts a concerns"),
@@ -90,7 +90,7 @@ def test_contradictions(contract, changed, told):
     assert only.startswith(told)
 
 
-@pytest.mark.parametrize("contract", GOOD)
+@for_each_case("contract", GOOD)
 def test_another_shape(contract):
     """Fields of another type are told as such, and never as a contradiction."""
     odd = dict.fromkeys(GOOD[contract], 1)
@@ -113,7 +113,7 @@ def test_inner_texts_can_be_seen():
     assert 'questions[2]: 5 is not of type "object"' in problems("task_planner", questions=questions)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("changed", "told"),
     [
         ({"files": [{"path": "a", "intent": "rename", "summary": ""}]}, "files[0].intent: "),

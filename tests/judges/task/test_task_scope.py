@@ -1,6 +1,7 @@
 """A change is held to the scope of its plan."""
 
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from task_samples import scope
@@ -17,18 +18,16 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("change", [CREATED, UPDATED, DELETED])
-@pytest.mark.parametrize("intent", ALLOWED)
-@pytest.mark.parametrize("name", ["src/a.py", "./src/a.py", "src/", "src/**"])
+@for_each_case("change", [CREATED, UPDATED, DELETED])
+@for_each_case("intent", ALLOWED)
+@for_each_case("name", ["src/a.py", "./src/a.py", "src/", "src/**"])
 def test_intents(name, intent, change):
     """A file may be changed in the way that its plan says, also as one of a folder, and in no other."""
     inside = change in ALLOWED[intent]
     assert outside(scope((name, intent)), [Touched("src/a.py", *change)]) == (() if inside else ("src/a.py",))
 
 
-@pytest.mark.parametrize(
-    "path", ["src/b.py", "src", "src/a.py/x", "lib/src/a.py", "src/a.pyc", "SRC/a.py", "", "."]
-)
+@for_each_case("path", ["src/b.py", "src", "src/a.py/x", "lib/src/a.py", "src/a.pyc", "SRC/a.py", "", "."])
 def test_what_is_not_named(path):
     """Any other name is outside: nothing is folded, shortened or guessed."""
     files = scope(

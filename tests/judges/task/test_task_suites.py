@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, Finding, Report
 from steersman.contracts.facts import CheckFacts
@@ -13,7 +14,7 @@ from steersman.kernel.canonical import digest_of
 TREE = "b" * 40
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("argv", "kind"),
     [
         ("ruff check .", "lint"),
@@ -92,7 +93,7 @@ def test_everything_passed():
     assert (made.summary["passed"], made.summary["tests"]) == (2, 3)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "results",
     [
         [],
@@ -106,17 +107,13 @@ def test_everything_passed():
         [ran("lint", tests=None)],
         [broken(), ran()],
     ],
-    ids=[
-        "nothing ran", "failed", "one failed", "blocked", "timeout", "no tests", "exit code", "zero tests", "lint alone",
-        "flaky",
-    ],
 )  # fmt: skip
 def test_nothing_else_passes(results):
     """One suite that did not run and pass is enough, and so is the absence of tests."""
     assert not report(results).overall_pass
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "changed",
     [{"tree": ""}, {"tree": "c" * 40}, {"error": "workspace"}, {"failed": 1}, {"blocked": 1}, {"timeout": 1}, {"no_tests": 1}, {"tests": 0}],
 )  # fmt: skip

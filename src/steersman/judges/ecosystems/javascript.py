@@ -34,6 +34,8 @@ LOCKS = {
 MOST_PACKAGES = 8  # packages of a workspace that get a check of their own
 _SCRIPTS = ("test", "test:ci", "test:unit", "tests", "unit")
 _RUNNERS = ("ava", "jest", "mocha", "vitest", "uvu", "tap", "tape", "jasmine")
+_BUILD_SCRIPTS = ("compile", "build")
+_BUILD_OUTPUT = re.compile(r"(?:^|[\s'\"(=./])(?:out|dist|build|lib)/")
 _PLACEHOLDER = "no test specified"
 _TEST_FILE = re.compile(r"(?:.*[._-])?test\.[cm]?[jt]s|(?:.*/)?tests?/.*\.[cm]?[jt]s|.*\.spec\.[cm]?[jt]s")
 _PLAIN_WORD = re.compile(r"[\w./=:@-]+")
@@ -55,9 +57,10 @@ def propose_javascript(files: ProjectFiles) -> Proposal | None:
     env = {"CI": "true"}
     plans = [Plan(steps, checks[0], env) for steps in installs]
     plans[1:1] = [Plan(installs[0], other, env) for other in checks[1:]]
-    if "build" in table_at(package, "scripts") and installs[0]:
-        build = SetupStep((manager, "run", "build"), files.folder)
-        plans.append(Plan((*installs[0], build), checks[0], env))
+    if (build := _build_script(package)) and installs[0]:
+        step = SetupStep((manager, "run", build), files.folder)
+        place = 1 if _tests_build_output(package) else len(plans)
+        plans.insert(place, Plan((*installs[0], step), checks[0], env))
     if version := _named_version(package, manager):
         plans.insert(1, _with_version(plans[0], manager, version))
     return Proposal("javascript", files.folder, distinct_plans(plans))
@@ -132,6 +135,18 @@ def test_script(package: dict[str, Any]) -> str:
     """The script that runs the tests once; "" where there is none, or only npm's placeholder."""
     scripts = table_at(package, "scripts")
     return next((name for name in _SCRIPTS if _runs_once(scripts.get(name))), "")
+
+
+def _build_script(package: dict[str, Any]) -> str:
+    """The script that builds what tests may need; `build` often lints and tests too, `compile` only compiles."""
+    scripts = table_at(package, "scripts")
+    return next((name for name in _BUILD_SCRIPTS if isinstance(scripts.get(name), str)), "")
+
+
+def _tests_build_output(package: dict[str, Any]) -> bool:
+    """Whether the tests are run from a directory that a compiler fills."""
+    script = str(table_at(package, "scripts").get(test_script(package), ""))
+    return bool(_BUILD_OUTPUT.search(script))
 
 
 def _runs_once(script: Any) -> bool:

@@ -31,6 +31,8 @@ _VALUED = (
 _OWN_FILES = ("requirements.txt", "requirements/base.txt")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
+_CPYTHON = re.compile(r"py3\d*t?")
+_CONDITION = re.compile(r"((?:[\w.,!-]|\{[^{}]*\})+):\s+(.*)")
 _CONFIG = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini")
 # What an option of pytest in the project's configuration needs, where nothing else names it.
 _PLUGINS = {
@@ -216,10 +218,11 @@ class ToxEnvironment(msgspec.Struct, frozen=True):
 
 
 def read_tox(files: ProjectFiles) -> ToxEnvironment:
-    """The [testenv] of tox.ini; lines for single factors and substitutions are left out."""
+    """The [testenv] of tox.ini; lines for some environments alone and substitutions are left out."""
     env = _ini(files.text("tox.ini"), "testenv")
+    tests = _test_environments(files)
     lines = [line.strip().replace("{toxinidir}/", "") for line in env.get("deps", "").split("\n")]
-    plain = [line for line in lines if line and "{" not in line and not re.match(r"!?[\w.,{}!-]+:\s", line)]
+    plain = [line for line in (_drop_condition(line, tests) for line in lines) if line and "{" not in line]
     listed = [line[2:].strip() for line in plain if line.startswith("-r")]
     requirements = [line for line in plain if _NAME.match(line)]
     command = _pytest_command(env.get("commands", ""))
@@ -231,6 +234,45 @@ def read_tox(files: ProjectFiles) -> ToxEnvironment:
         bool(command),
         _paths_in(files, command),
     )
+
+
+def _test_environments(files: ProjectFiles) -> list[set[str]]:
+    """The factors of each environment of tox's list that is for a version of CPython."""
+    tox = _ini(files.text("tox.ini"), "tox")
+    names = _expand_braces(tox.get("envlist", tox.get("env_list", "")))
+    factors = [set(name.split("-")) for name in names]
+    return [each for each in factors if any(_CPYTHON.fullmatch(factor) for factor in each)]
+
+
+def _drop_condition(line: str, tests: list[set[str]]) -> str:
+    """A line of deps without its condition; empty where the condition does not hold in every test environment.
+
+    Which Python will run the tests is not known here, so a line that only some versions have is left out.
+    """
+    found = _CONDITION.fullmatch(line)
+    if found is None:
+        return line
+    alternatives = [name.split("-") for name in _expand_braces(found[1])]
+    held = all(any(_holds(factors, each) for factors in alternatives) for each in tests)
+    return found[2] if tests and held else ""
+
+
+def _holds(factors: list[str], environment: set[str]) -> bool:
+    return all((factor.removeprefix("!") in environment) != factor.startswith("!") for factor in factors)
+
+
+def _expand_braces(text: str) -> list[str]:
+    """The names in a list of tox, with one name for each alternative in braces."""
+    names: list[str] = []
+    waiting = re.findall(r"(?:[^\s,{}]|\{[^{}]*\})+", text)
+    while waiting:
+        head, brace, rest = waiting.pop(0).partition("{")
+        inner, _, tail = rest.partition("}")
+        if brace:
+            waiting += [f"{head}{each.strip()}{tail}" for each in inner.split(",")]
+        else:
+            names.append(head)
+    return names
 
 
 def _words(text: str) -> list[str]:

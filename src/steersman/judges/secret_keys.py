@@ -1,0 +1,108 @@
+"""Keys that say what they are: prefix, alphabet and length of what follows, one row for each kind of token.
+
+The facts are those that vendors document and that the rule list of gitleaks (MIT) collects. A minimum length is often
+shorter than the real one, so that a key that was cut is found too. **Invariant:** data alone.
+"""
+
+from typing import NamedTuple
+
+MARKER = r"\[redacted:[a-z_]+:[0-9a-f]{8}\]"
+WORD = r"[A-Za-z0-9_-]"
+_ALNUM = r"[A-Za-z0-9]"
+_UPPER = r"[A-Z0-9]"
+_HEX = r"[a-f0-9]"
+_HEXES = r"[A-Fa-f0-9]"
+_BASE64 = r"[A-Za-z0-9+/=_-]"
+
+
+class KeyRow(NamedTuple):
+    """A kind of key: the marker's word, the prefixes, and each part that follows with the dot between them."""
+
+    kind: str
+    prefixes: tuple[str, ...]
+    alphabet: str
+    least: int
+    exact: bool = False  # what follows is no longer than `least`
+    more: str = ""  # a pattern for further parts
+
+
+_DOTTED = rf"\.{WORD}{{16,}}+"
+KEY_ROWS = (
+    # Models and their tools; `sk-` also has to hold a capital or a digit: sk-learn-compatible is none.
+    KeyRow("api_key", ("sk-", "sk_", "rk_"), rf"(?=[a-z_-]{{0,64}}+[A-Z0-9]){WORD}", 16),
+    KeyRow("api_key", ("hf_", "gsk_", "xai-", "pplx-", "r8_", "ntn_", "api_org_"), _ALNUM, 20),
+    KeyRow("api_key", ("nvapi-",), WORD, 16),
+    KeyRow("aws", ("ABSK", "bedrock-api-key-"), _BASE64, 40),
+    # Forges and registries
+    KeyRow("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), WORD, 20),
+    KeyRow(
+        "gitlab",
+        ("glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glffct-", "glsoat-", "glcbt-", "glimt-", "glagent-",
+         "gloas-", "GR1348941"),
+        WORD, 16, more=rf"(?:\.{WORD}++)*+",
+    ),
+    KeyRow("npm", ("npm_",), _ALNUM, 30),
+    KeyRow("pypi", ("pypi-",), WORD, 16),
+    KeyRow("api_key", ("rubygems_", "pul-", "sbp_"), _HEX, 30),
+    KeyRow("api_key", ("CLOJARS_", "AKCp", "cmVmd"), _ALNUM, 50),
+    KeyRow("api_key", ("dckr_pat_", "figd_", "lin_api_", "lin_oauth_", "tskey-"), WORD, 16),
+    KeyRow("api_key", ("sgp_",), WORD, 40),
+    # Clouds
+    KeyRow(
+        "aws",
+        ("AKIA", "ASIA", "AGPA", "AIDA", "AROA", "AIPA", "ANPA", "ANVA", "ABIA", "ACCA"),
+        _UPPER, 16, exact=True,
+    ),
+    KeyRow("google", ("AIza",), WORD, 30),
+    KeyRow("google", ("ya29.", "GOCSPX-"), WORD, 16),
+    KeyRow("api_key", ("LTAI",), _ALNUM, 20, exact=True),
+    KeyRow("api_key", ("dop_v1_", "doo_v1_", "dor_v1_"), _HEX, 30),
+    KeyRow("api_key", ("v1.0-",), r"[a-f0-9-]", 150),
+    KeyRow("api_key", ("fo1_", "fm1a_", "fm1r_", "fm2_"), _BASE64, 40),
+    KeyRow("api_key", ("HRKU-", "tk-us-", "sha256~", "pnu_"), WORD, 36),
+    KeyRow("api_key", ("dapi", "key-"), _HEX, 32, exact=True),
+    # Secrets and infrastructure
+    KeyRow("api_key", ("hvs.", "hvb.", "hvr."), WORD, 20),
+    KeyRow("api_key", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."), WORD, 30),
+    KeyRow("api_key", ("AGE-SECRET-KEY-1", "NRAK-", "PMAK-"), WORD, 20),
+    KeyRow("api_key", ("A3-",), r"[A-Z0-9-]", 30),
+    KeyRow("api_key", ("API-",), _UPPER, 26, exact=True),
+    KeyRow("api_key", ("ops_eyJ", "whsec_"), _BASE64, 20),
+    KeyRow("api_key", ("glsa_", "glc_", "sntrys_", "sntryu_", "eyJrIjoi"), _BASE64, 30),
+    KeyRow("api_key", ("dt0c01.",), _ALNUM, 24, more=rf"\.{_ALNUM}{{30,}}+"),
+    KeyRow("api_key", ("sat.", "pat."), WORD, 20, more=rf"\.{_ALNUM}{{20,}}+\.{_ALNUM}{{16,}}+"),
+    KeyRow("api_key", ("pscale_tkn_", "pscale_oauth_", "pscale_pw_"), r"[A-Za-z0-9_=.-]", 20),
+    KeyRow("api_key", ("ico-", "p8e-"), _ALNUM, 32, exact=True),
+    # Messages
+    KeyRow(
+        "slack",
+        ("xoxa", "xoxb", "xoxc", "xoxd", "xoxe", "xoxo", "xoxp", "xoxr", "xoxs"),
+        r"[.a-z]", 0, more=rf"{{0,6}}-{WORD}{{10,}}+",
+    ),
+    KeyRow("slack", ("xapp-",), WORD, 16),
+    KeyRow("api_key", ("SG.",), WORD, 16, more=_DOTTED),
+    KeyRow("api_key", ("xkeysib-",), r"[A-Za-z0-9-]", 64),
+    # A Twilio account with its token beside it, and a Twilio key.
+    KeyRow("twilio", ("AC",), _HEX, 32, exact=True, more=rf"(?:[:,;|/ \t\"']{{1,6}}{_HEX}{{32}}(?![A-Za-z0-9]))?"),
+    KeyRow("twilio", ("SK",), _HEX, 32, exact=True),
+    # Trade
+    KeyRow("api_key", ("shpat_", "shpca_", "shppa_", "shpss_", "shippo_live_", "shippo_test_"), _HEXES, 32),
+    KeyRow("api_key", ("sq0atp-", "sq0csp-", "duffel_test_", "duffel_live_", "fio-u-"), WORD, 20),
+    KeyRow("api_key", ("EZAK", "EZTK"), _ALNUM, 54, exact=True),
+    KeyRow("api_key", ("FLWSECK_TEST-", "FLWSECK-"), _ALNUM, 12),
+    KeyRow("api_key", ("EAAC", "EAAM"), _ALNUM, 100),
+    KeyRow("api_key", ("ATATT3", "ATCTT3"), r"[A-Za-z0-9_=.-]", 60),
+    KeyRow("api_key", ("rdme_",), _ALNUM, 60),
+    KeyRow("api_key", ("sm_aat_", "sm_pat_", "sm_sat_"), _ALNUM, 16),
+    KeyRow("jwt", ("eyJ",), WORD, 8, more=rf"\.{WORD}{{8,}}+(?:\.{WORD}*+)?"),
+)  # fmt: skip
+COMMON_PREFIXES = frozenset({"key-", "dapi", "eyJ", "ico-", "pat.", "sat.", "API-"})  # cache-key-… is none
+FIXED_KINDS = frozenset(
+    {"github", "aws", "twilio"}
+)  # of a fixed length: what follows a whole one is another word
+# Keys whose prefix is not the beginning: (kind, the word in them, pattern)
+INNER_ROWS = (
+    ("terraform", ".atlasv1.", rf"(?<![A-Za-z0-9])(?P<s>[A-Za-z0-9]{{14}}\.atlasv1\.{_BASE64}{{40,}}+)"),
+    ("azure", "Q~", r"(?<![A-Za-z0-9_~.-])(?P<s>[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34})(?![A-Za-z0-9_~.-])"),
+    ("api_key", ":AA", rf"(?<![A-Za-z0-9_:-])(?P<s>[0-9]{{8,10}}:AA{WORD}{{30,40}})(?![A-Za-z0-9_-])"),
+)  # fmt: skip

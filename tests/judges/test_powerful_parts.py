@@ -1,0 +1,98 @@
+"""Which parts of a repository's settings need trust, and how far limits let them go."""
+
+import pytest
+from msgspec.structs import replace
+
+from steersman.contracts.config import Budget, Chat, ChatAgent, Check, Config, Role, Sandbox
+from steersman.contracts.limits import EnvLimits, LimitFile, Limits, SandboxLimits
+from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
+from steersman.judges.powerful_parts import compare_lines, digest_lines, is_file_line, list_powerful_lines
+
+HARMLESS = {
+    *("version", "project", "deliver", "known_failures", "no_tests", "budget", "unattended", "rules", "task"),
+    "redact",
+}
+
+
+def test_every_field_is_powerful_unless_it_is_known_to_be_harmless():
+    """A new table of the configuration needs trust until this list says otherwise."""
+    assert {*Config.__struct_fields__} - HARMLESS == {
+        *("base", "worktree", "checks", "env", "roles", "notify", "audit", "chat", "sandbox", "commands"),
+    }
+
+
+def test_lines_hold_what_is_written_and_nothing_harmless():
+    """Defaults, timeouts and budgets are left out; an agent's option counts also when it is false; names stay whole."""
+    roles = {"coder": Role(agent="claude", seconds=5, options={"x": False, "settings": [{"a": 1}]})}
+    chat = Chat(agents={"bob": ChatAgent(agent="codex")}, host="bob", history=3)
+    config = Config(checks={"a.b": Check(("true",))}, roles=roles, chat=chat, budget=Budget(turns=3))
+    lines = list_powerful_lines(config, {".steersman/prompts/coder.md": "sha256 0"})
+    assert lines == (
+        ("chat.agents.bob.agent", '"codex"'),
+        ('checks."a.b".run', '["true"]'),
+        ("roles.coder.agent", '"claude"'),
+        ("roles.coder.options.settings[0].a", "1"),
+        ("roles.coder.options.x", "false"),
+        (".steersman/prompts/coder.md", "sha256 0"),
+    )
+    assert [is_file_line(line) for line in lines] == [False] * 5 + [True]
+    assert list_powerful_lines(Config(), {}) == ()
+
+
+def test_a_comparison_names_what_is_new_gone_or_different():
+    """Each place once, with its old and its new value."""
+    old, new = (("a", "1"), ("b", "2"), ("c", "3")), (("a", "1"), ("b", "9"), ("d", "4"))
+    assert compare_lines(old, new) == [("b", "2", "9"), ("d", None, "4"), ("c", "3", None)]
+    assert digest_lines(old) != digest_lines(new)
+
+
+WIDE = Config(
+    sandbox=Sandbox(mode="off", reads=("/opt/sdk", "/opt/sdk/../../root"), network=True),
+    env={"A": "env:MINE", "B": "plain"},
+    roles={"coder": Role(agent="acp", options={"hosts": ["h:1"], "environment": ["KEY"], "key_env": 3})},
+)
+
+
+def test_a_silent_file_of_the_persons_own_allows_nothing_wide():
+    """Without a word of the person's, mode off, reads, network, variables and hosts are too much."""
+    silent = complete_own_limits(LimitFile("c.toml", Limits(), own=True))
+    fields = [str(problem).split(":")[0] for problem in find_excesses(WIDE, silent)]
+    assert fields == [
+        *("sandbox.mode", "sandbox.reads[0]", "sandbox.reads[1]", "sandbox.network", "env.A"),
+        *("roles.coder.hosts", "roles.coder.environment"),
+    ]
+    assert find_excesses(WIDE, LimitFile("p.toml", Limits())) == []  # a silent policy limits nothing
+    assert tighten_config(WIDE, [LimitFile("p.toml", Limits())]) == (WIDE, [])
+
+
+def test_a_models_address_is_a_host():
+    """An address in an agent's options, at any depth, opens its host and port."""
+    provider = {"baseURL": "https://evil.example/v1", "x": [1]}
+    options = {"base_url": "http://me@a.example:8000/v1", "settings": {"provider": provider}}
+    config = Config(roles={"coder": Role(agent="codex", options=options)})
+    silent = complete_own_limits(LimitFile("c.toml", Limits(), own=True))
+    lines = [str(p).rpartition("c.toml: ")[2] for p in find_excesses(config, silent)]
+    assert lines == [f'[sandbox] hosts = ["{host}"]' for host in ("a.example:8000", "evil.example:443")]
+    plain = Config(roles={"coder": Role(agent="codex", options={"base_url": "http://a.example"})})
+    assert '"a.example:80"' in str(find_excesses(plain, silent)[0])
+
+
+def test_what_the_person_allows_passes_and_nothing_beside_it():
+    """Places include all below them, but no way out again."""
+    box = SandboxLimits(mode="off", reads=("/opt/",), network=True, hosts=("h:1",))
+    own = Limits(sandbox=box, env=EnvLimits(names=("MINE", "KEY")))
+    problems = find_excesses(WIDE, complete_own_limits(LimitFile("c.toml", own, own=True)))
+    assert [problem.path for problem in problems] == [("sandbox", "reads", 1)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "ceiling", "result"), [(None, 5, 5), (9, 5, 5), (3, 5, 3), (3, None, 3), (None, None, None)]
+)
+def test_a_policy_tightens_what_is_left_open(asked, ceiling, result):
+    """The stricter mode and the smaller budget hold, and what changed is said."""
+    policy = Limits(agents=("codex",), sandbox=SandboxLimits(mode="required"), budget=Budget(turns=ceiling))
+    config, changes = tighten_config(Config(budget=Budget(turns=asked)), [LimitFile("p.toml", policy)])
+    assert (config.sandbox.mode, config.budget.turns) == ("required", result)
+    assert len(changes) == 1 + (asked != result)
+    problems = find_excesses(replace(WIDE, sandbox=Sandbox()), LimitFile("p.toml", policy))
+    assert [str(p).split(":")[0] for p in problems] == ["roles.coder.agent"]
