@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from steersman.contracts.config import Config
+    from steersman.contracts.config import Config, FrozenConfig
     from steersman.kernel.build import Machine
     from steersman.ports.journal import Journal
     from steersman.runtime.bridge import Bridge
@@ -111,24 +111,27 @@ def machines() -> Mapping[str, "Machine"]:
 
 
 def load_config(start: "Path") -> Any:
-    """The nearest steersman.toml from `start` up to the top of its repository, or the defaults; scripts from the top."""
-    from steersman.adapters.config import find_config
-    from steersman.adapters.config import load_config as load
+    """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
+    limits. It is data: what in it needs a person's trust is listed beside it."""
+    from steersman.adapters.limit_files import apply_limits
 
-    written = find_config(start) is not None
-    loaded = load(start, ROLES if written else ())
-    if loaded.path is None or loaded.path.parent == repository(start):
-        return loaded
-    from msgspec.structs import replace
+    return apply_limits(read_written_config(start))
 
-    inside = loaded.path.parent.relative_to(repository(start))
 
-    def moved(players: Any) -> Any:
-        return {n: replace(r, script=str(inside / r.script)) if r.script else r for n, r in players.items()}
+def read_written_config(start: "Path") -> Any:
+    """The same as it is written, whatever the limits; scripts from the top."""
+    from steersman.adapters.trust_file import load_with_powerful_lines
 
-    roles, chat = moved(loaded.config.roles), loaded.config.chat
-    talkers = replace(chat, agents=moved(chat.agents))
-    return loaded._replace(config=replace(loaded.config, roles=roles, chat=talkers))
+    project = repository(start)
+    state = state_dir(project)
+    return load_with_powerful_lines(start, project, ROLES, lambda config: _workspace(project, state, config))
+
+
+def trust_file(project: "Path") -> Any:
+    """What a person trusts of a project's settings."""
+    from steersman.adapters.trust_file import TrustFile
+
+    return TrustFile(state_dir(project))
 
 
 def open_bridge(start: "Path", *, kind: str = "command", create: bool = True) -> "Bridge":
@@ -162,7 +165,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "agent": lambda role, config: _agent(project, state, role, config),
         "forget": lambda run: _forget(state, run),
         "prompt": _prompt,
-        "role_prompt": lambda role: _role_prompt(project, role),
+        "tree_path": _tree_path,
         "secrets": lambda named: known_secrets(str(project), named),
         "artifacts": FolderArtifacts(project / ".steersman" / "runs"),
         "sealed": _sealing(FileAnchors(state)),
@@ -260,13 +263,24 @@ def _sealing(anchors: Any) -> Any:
 
 def _anchors(project: "Path", state: "Path") -> dict[str, Any]:
     from steersman.adapters.anchors import CommandAnchors, FileAnchors, GitAnchors
-    from steersman.adapters.config import load_config as load
 
     return {
         "file": FileAnchors(state),
         "git": GitAnchors(state, project),
-        "command": CommandAnchors(state, lambda: load(project).config.audit.anchor, project),
+        "command": CommandAnchors(state, lambda: _anchor_command(project), project),
     }
+
+
+def _anchor_command(project: "Path") -> tuple[str, ...] | None:
+    """The command of the settings at the top of the repository; a UserError where nobody trusts them."""
+    from steersman.errors import UserError
+
+    loaded = load_config(project)
+    argv: tuple[str, ...] | None = loaded.config.audit.anchor
+    trusted = trust_file(project).read("steersman.toml") if argv else None
+    if argv and (trusted is None or trusted.lines != loaded.powerful):
+        raise UserError(f"[audit] anchor is not trusted: run `steersman --project {project} trust` first")
+    return argv
 
 
 def _workspace(project: "Path", state: "Path", config: "Config") -> Any:
@@ -308,14 +322,18 @@ def sandbox(config: "Config") -> Any:
     """The box that agents and checks of a project run in, as far as this machine has one; raises where it must."""
     from steersman.adapters.sandbox import probe
 
-    return probe(config.sandbox.mode, config.sandbox.reads, config.sandbox.memory_gb)
+    box = config.sandbox
+    return probe(box.mode, box.reads, box.memory_gb, box.disk_gb)
 
 
-def _agent(project: "Path", state: "Path", role: str, config: "Config") -> Any:
+def _agent(project: "Path", state: "Path", role: str, config: "FrozenConfig") -> Any:
     from steersman.adapters.agents.roster import Post, make
+    from steersman.adapters.kept_programs import PROGRAMS, start_copies
     from steersman.runtime.roles import role_of
 
-    return make(Post(role, role_of(config, role), project, state / "homes", sandbox(config)))
+    kept = (state if state.is_dir() else _passing()) / PROGRAMS
+    chosen = start_copies(role_of(config, role), config.programs, kept)
+    return make(Post(role, chosen, project, state / "homes", sandbox(config)))
 
 
 def _forget(state: "Path", run: str) -> None:
@@ -331,14 +349,10 @@ def _prompt(machine: str, name: str) -> str:
     return files(f"steersman.machines.{machine}").joinpath(f"prompts/{name}.md").read_text(encoding="utf-8")
 
 
-def _role_prompt(project: "Path", role: str) -> str:
-    ours = project / ".steersman"
-    if ours.is_symlink():  # nothing of ours lies behind a link: no run begins there either
-        return ""
-    try:
-        return (ours / "prompts" / f"{role}.md").read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+def _tree_path(config: "Config", path: str) -> str:
+    from steersman.adapters.tree_places import shown_path
+
+    return shown_path(path, isolated=sandbox(config).isolated)
 
 
 # ── the rest of what a face asks for ────────────────────────────────────────────────────────────────────────────────
@@ -383,11 +397,26 @@ def obstacle(role: Any) -> str:
     return found(role)
 
 
+def listed_includes(project: "Path") -> tuple[str, ...]:
+    """What `.worktreeinclude` of the checkout lists."""
+    from steersman.adapters.include import listed_patterns
+
+    return listed_patterns(project)
+
+
 def render_config(**values: Any) -> str:
     """A commented steersman.toml."""
     from steersman.adapters.detect import render_config as render
 
     return render(**values)
+
+
+def command_rules(checks: tuple[tuple[str, ...], ...], commands: Any) -> Any:
+    """What a tester may propose beside these checks."""
+    from steersman.adapters.command_grammars import load_grammars
+    from steersman.judges.commands import CommandRules
+
+    return CommandRules(checks, commands, load_grammars())
 
 
 def out_of_bounds(root: str, reach: Any) -> str | None:

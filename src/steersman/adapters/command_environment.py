@@ -7,6 +7,7 @@ happens to be installed there. The lists are documented in docs/reference/enviro
 import os
 from collections.abc import Mapping
 
+from steersman.adapters import toolchains
 from steersman.adapters.tree_places import HOME
 
 ALWAYS = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
@@ -60,15 +61,6 @@ NETWORK = (
     ),
     *("POETRY_HTTP_BASIC_USERNAME", "POETRY_HTTP_BASIC_PASSWORD", "CARGO_REGISTRY_TOKEN"),
 )
-# Toolchains that look below HOME, which is another one in the sandbox.
-_BELOW_HOME = {
-    "RUSTUP_HOME": ".rustup",
-    "PYENV_ROOT": ".pyenv",
-    "VOLTA_HOME": ".volta",
-    "ASDF_DATA_DIR": ".asdf",
-    "MISE_DATA_DIR": ".local/share/mise",
-    "NVM_DIR": ".nvm",
-}
 # The project's caches, for a program whose own home is elsewhere.
 CACHES = {
     "GOCACHE": f"{HOME}/.cache/go-build",
@@ -107,13 +99,11 @@ def clean_path(environ: Mapping[str, str]) -> str:
 
 
 def toolchain_homes() -> dict[str, str]:
-    """Where the toolchains of the person's home are, unless the environment says so itself."""
+    """Where the toolchains of the person's home are, unless the environment says so itself: HOME is another one."""
     top = os.path.expanduser("~")
-    places = {name: os.path.join(top, folder) for name, folder in _BELOW_HOME.items()}
-    return {name: path for name, path in places.items() if name not in os.environ and os.path.isdir(path)}
-
-
-def toolchain_folders(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The directories that toolchain variables name: programs in the sandbox have to see them."""
-    named = (env[name] for name in TOOLCHAINS if os.path.isabs(env.get(name, "")))
-    return tuple(dict.fromkeys(path for path in named if os.path.isdir(path)))
+    places = {
+        each.variable: os.path.join(top, each.root)
+        for each in toolchains.TOOLCHAIN_TABLE.values()
+        if each.variable in TOOLCHAINS and each.variable not in os.environ
+    }
+    return {name: path for name, path in places.items() if os.path.isdir(path)}

@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from steersman.adapters.command_grammars import load_grammars
 from steersman.adapters.file_states import list_created, read_states
 from steersman.adapters.processes import Executed
+from steersman.adapters.removal import delete
 from steersman.adapters.reports import asked
 from steersman.adapters.sandbox import OpenSandbox
 from steersman.adapters.setup_layers import (
@@ -20,6 +22,7 @@ from steersman.adapters.setup_layers import (
     layer_key,
     locked_layer,
     note_setup,
+    read_attached,
     restore_files,
 )
 from steersman.adapters.summary_patterns import count_summary
@@ -29,10 +32,10 @@ from steersman.adapters.tree_places import TreePlace, find_tree_place, shown_pat
 from steersman.contracts.commands import Argv, Command, CommandResult, Report
 from steersman.contracts.grammars import Commands
 from steersman.contracts.workspace import Checkout
-from steersman.judges.commands import PLAIN, Blocked, approve
+from steersman.judges.commands import PLAIN, Blocked, CommandRules
 from steersman.judges.reports import Unreadable, proven
 from steersman.judges.summaries import printed_tests
-from steersman.judges.summary_patterns import EXIT_CODE_ONLY, judge_summary
+from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY, judge_summary
 from steersman.judges.text import printable
 from steersman.ports.sandbox import Sandbox
 
@@ -57,7 +60,7 @@ class LocalCommands:
         env: Mapping[str, str] | None = None,
         writable: tuple[str, ...] = (),
     ) -> None:
-        self._allow, self._grammars = allow, grammars
+        self._rules = CommandRules(allow, grammars, load_grammars())
         self._sandbox = sandbox or OpenSandbox("none was asked for")
         self._env = dict(env or {})
         self._trees = TreeCommands(self._sandbox, network=network, env=self._env, writable=writable)
@@ -70,7 +73,7 @@ class LocalCommands:
         """In a working tree what a proposed command touches has to stay there, links and all, and to keep no secrets."""
         if command.source == "project":
             return None
-        verdict = approve(list(command.argv), self._allow, self._grammars)
+        verdict = self._rules.approve(list(command.argv))
         if isinstance(verdict, Blocked):
             return verdict.reason
         found = None if workdir is None else out_of_bounds(workdir, verdict.reach, running=True)
@@ -92,10 +95,16 @@ class LocalCommands:
             errors = _decode(done.errors)
             found, output = report.heard(_decode(done.output), workdir, mounted=shown, errors=errors)
         printed = f"{output}\n{errors}"
-        if counts and command.summary and found is None and done.exit_code is not None and not done.changed:
+        if (
+            counts
+            and command.summary
+            and found is None
+            and done.exit_code is not None
+            and not (done.changed or done.excess)
+        ):
             counted = await asyncio.to_thread(count_summary, command.summary, printed)
             verdict, tests, reason = judge_summary(done.exit_code, counted)
-            reason = _died(done.exit_code) or reason
+            reason = _died(done.exit_code) or reason or BY_PATTERN
         else:
             verdict, tests, reason = _verdict(
                 argv if counts else (), done, found, printed_tests(printed) if counts else None
@@ -125,7 +134,7 @@ class LocalCommands:
         """Whether it runs tests: the project says so of its checks, the grammar of what was proposed."""
         if command.source == "project":
             return command.tests
-        verdict = approve(list(command.argv), self._allow, self._grammars)
+        verdict = self._rules.approve(list(command.argv))
         return not isinstance(verdict, Blocked) and verdict.proves == "tests"
 
     async def set_up(
@@ -137,12 +146,17 @@ class LocalCommands:
             return await self._run_steps(steps, tree.path, effect, seconds)
         if not self._sandbox.isolated:
             return await self._set_up_in_place(steps, place, tree, effect, seconds)
-        before = read_states(place.path)
+        mounted = frozenset(
+            read_attached(place).created
+        )  # places for a layer, if this tree was set up before
+        before = read_states(place.path, mounted)
         key = layer_key([(step.cwd, *step.argv) for step in steps], self._env, place.path, before)
         async with locked_layer(place, key):
             layer = find_layer(place, key, tree.tree)
             results: tuple[CommandResult, ...] = ()
             if layer is None:
+                for name in mounted:
+                    delete(place.path / name)
                 note_setup(place, Attached(changed=tree.changed))
                 results = await self._run_steps(steps, tree.path, effect, seconds)
                 if results and results[-1].exit_code != 0:
@@ -155,7 +169,7 @@ class LocalCommands:
     async def _set_up_in_place(
         self, steps: Sequence[Command], place: TreePlace, tree: Checkout, effect: str, seconds: int
     ) -> tuple[CommandResult, ...]:
-        before = read_states(place.path)
+        before = read_states(place.path, frozenset(read_attached(place).created))
         results = await self._run_steps(steps, tree.path, effect, seconds)
         created = list_created(before, restore_files(place, before))
         note_setup(place, Attached(created=tuple(sorted(created)), changed=tree.changed))
@@ -183,6 +197,8 @@ def _verdict(
         return "timeout", printed, "stopped with all it had started: its time was over"
     if done.exit_code is None:
         return "failed", None, done.reason
+    if done.excess:
+        return "failed", printed, f"stopped with all it had started: {done.excess}"
     if done.changed:
         return "failed", printed, f"it changed files of the tree while it ran: {_listed(done.changed)}"
     verdict, tests, reason = proven(argv, done.exit_code, report, printed)

@@ -51,6 +51,8 @@ class LoadedConfig(NamedTuple):
     config: Config
     path: Path | None
     digest: str
+    powerful: tuple[tuple[str, str], ...] = ()  # the lines that need a person's trust
+    tightened: tuple[str, ...] = ()  # what the limits of this machine changed, in words
 
 
 def load_config(start: Path, roles: Collection[str] = ()) -> LoadedConfig:
@@ -63,15 +65,24 @@ def load_config(start: Path, roles: Collection[str] = ()) -> LoadedConfig:
 
 
 def find_config(start: Path) -> Path | None:
-    """The nearest `steersman.toml` at or above `start`, never above the top of its repository."""
+    """The nearest `steersman.toml` at or above `start`, never above the top of its repository; never through a link."""
     start = start.resolve()
     above = [start, *start.parents]
     top = next((n for n, folder in enumerate(above) if (folder / ".git").exists()), 0)
-    return next((f / FILE_NAME for f in above[: top + 1] if (f / FILE_NAME).is_file()), None)
+    there = (path for f in above[: top + 1] if (path := f / FILE_NAME).is_symlink() or path.is_file())
+    found = next(there, None)
+    if found is not None and found.is_symlink():
+        raise UserError(f"cannot use {found}: it is a symlink. Replace it with a file or remove it.")
+    return found
 
 
 def read_config(path: Path, roles: Collection[str] = ()) -> Config:
     """The configuration in a file; a UserError lists all its problems."""
+    return parse_config(read_settings_file(path), str(path), roles)
+
+
+def read_settings_file(path: Path) -> str:
+    """The text of a settings file; a UserError where it cannot be read, is too long or is not UTF-8."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -84,17 +95,16 @@ def read_config(path: Path, roles: Collection[str] = ()) -> Config:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from None
-    return parse_config(text, str(path), roles)
+    return text
 
 
 def parse_config(text: str, name: str, roles: Collection[str] = ()) -> Config:
     """The configuration in a text; `name` is the file's name for messages."""
-    _short_lines(text, name)
-    written = _toml(text, name)
+    written = parse_toml(text, name)
     odd = list(_odd(written, ()))
     seen = {p.path for p in odd}
     value = _plain(written, ())
-    found = [*odd, *_amount_problems(value)]
+    found = [*odd, *amount_problems(value)]
     if found or not _fits(value):
         found += [p for p in problems_of(_without_amounts(value), config_schema()) if p.path not in seen]
     found += _near_misses(value) if found else _joined(value)
@@ -106,7 +116,7 @@ def parse_config(text: str, name: str, roles: Collection[str] = ()) -> Config:
     return msgspec.convert(_contract_form(value), Config)
 
 
-def _short_lines(text: str, name: str) -> None:
+def _refuse_long_lines(text: str, name: str) -> None:
     """The reader of TOML takes the square of a dotted key's length: a line of 100 KB would cost a minute."""
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > MAX_LINE:
@@ -125,7 +135,9 @@ def _fits(value: dict[str, Any]) -> bool:
     return True
 
 
-def _toml(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The tables of a TOML text, fractions exact; a UserError names file and line."""
+    _refuse_long_lines(text, name)
     try:
         value = tomllib.loads(text, parse_float=_exact)
         _plain(value, ())  # as deep as any of ours goes
@@ -221,7 +233,8 @@ def _with(value: dict[str, Any], place: Keys, table: dict[str, Any]) -> dict[str
     return {**value, key: inner}
 
 
-def _amount_problems(value: dict[str, Any]) -> list[Problem]:
+def amount_problems(value: dict[str, Any]) -> list[Problem]:
+    """What is wrong with the amounts of money and time in a file."""
     given = [
         (p, name, _table(value, p)[name]) for p in _PLACES for name in _AMOUNTS if name in _table(value, p)
     ]
@@ -256,14 +269,15 @@ def _contract_form(value: dict[str, Any]) -> dict[str, Any]:
     value = expand_commands(value)
     for place in _PLACES:
         if _table(value, place):
-            value = _with(value, place, _in_units(_table(value, place)))
+            value = _with(value, place, convert_amounts(_table(value, place)))
     for place, fields in _AGENTS.items():
         if tables := _table(value, place):
             value = _with(value, place, {name: _agent(table, fields) for name, table in tables.items()})
     return value
 
 
-def _in_units(table: dict[str, Any]) -> dict[str, Any]:
+def convert_amounts(table: dict[str, Any]) -> dict[str, Any]:
+    """A table with its dollars and hours in the units of the contract, rounded up."""
     written = {_AMOUNTS[k][0]: _rounded_up(v, _AMOUNTS[k][1]) for k, v in table.items() if k in _AMOUNTS}
     return {**{k: v for k, v in table.items() if k not in _AMOUNTS}, **written}
 

@@ -50,6 +50,7 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
     ("sandbox", "reads"): 'reads = ["~/.cargo/registry"]',
     ("sandbox", "network"): "network = true",
     ("sandbox", "memory_gb"): "memory_gb = 16",
+    ("sandbox", "disk_gb"): "disk_gb = 20",
     ("sandbox",): '[sandbox] and below it mode = "auto"',
     ("rules",): "[rules] and below it max_iterations = 3",
     ("commands", "sets"): 'sets = ["tests", "read", "uv"]',
@@ -65,7 +66,7 @@ _EXAMPLES: dict[tuple[str, ...], str] = {
 
 
 _TABLES = {
-    ("commands", "grammars"): "OwnGrammar",
+    ("commands", "grammars"): "CommandGrammar",
     ("chat", "agents"): "ChatAgent",
     ("chat", "budget"): "ChatBudget",
 }

@@ -7,6 +7,7 @@ command starts.
 from collections.abc import Iterator
 from typing import Any
 
+from steersman.adapters.command_grammars import load_grammars
 from steersman.judges.problems import Problem
 from steersman.judges.summary_patterns import pattern_problem
 from steersman.judges.text import clip
@@ -26,6 +27,19 @@ def command_problems(value: dict[str, Any]) -> Iterator[Problem]:
     for n, path in enumerate(worktree.get("writable", ())):
         if problem := folder_problem(path) or ("" if path else "is empty: name a folder or a file"):
             yield Problem(("worktree", "writable", n), problem)
+    yield from _grammar_problems(value.get("commands", {}).get("grammars", {}))
+
+
+def _grammar_problems(grammars: dict[str, Any]) -> Iterator[Problem]:
+    """A grammar refers to one of the project's own, or to one that ships."""
+    shipped = {name for given in load_grammars().values() for name in given.grammars} if grammars else set()
+    for name, grammar in grammars.items():
+        references = [(("like",), grammar["like"])] if "like" in grammar else []
+        references += [(("runs", n), inner) for n, inner in enumerate(grammar.get("runs", ()))]
+        for path, wanted in references:
+            if wanted not in grammars and wanted not in shipped:
+                known = "name one of [commands.grammars] or of the reference of commands"
+                yield Problem(("commands", "grammars", name, *path), f"{wanted!r} is no grammar: {known}")
 
 
 def _run_problems(path: tuple[str | int, ...], command: Any) -> Iterator[Problem]:

@@ -76,6 +76,10 @@ class Contained:
             return {self._process.pid, *keeper.descendants(self._process.pid)}
         return {self._first.pid, *keeper.descendants(self._first.pid)} if self._first.lives() else set()
 
+    def first_process(self) -> int:
+        """The first one inside; 0 before it is known and after its end."""
+        return self._first.pid if self._first.lives() else 0
+
     def kill_group(self) -> None:
         """Ends everyone inside the fence at once, where there is one."""
         self._group.kill()

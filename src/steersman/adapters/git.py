@@ -6,6 +6,7 @@ only on content and parent, pinned under refs/steersman/<run>/.
 is executed.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +19,17 @@ from steersman.adapters.git_checkout import Checkouts
 from steersman.adapters.git_cli import checked_name, run
 from steersman.adapters.git_compose import compose_tree
 from steersman.adapters.git_delivery import Courier
-from steersman.adapters.git_files import contents, lay, links
+from steersman.adapters.git_files import contents, lay, link_targets, links, read_checked_out
 from steersman.adapters.git_forge import Forge, letter
 from steersman.adapters.git_gc import store_commit
+from steersman.adapters.git_refs import recorded_refs
 from steersman.adapters.git_repository import Git
 from steersman.adapters.git_revert import held, revert, standing_on
 from steersman.adapters.git_survey import shown
 from steersman.adapters.git_texts import Texts
 from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
+from steersman.adapters.kept_programs import PROGRAMS, KeptPrograms
 from steersman.contracts.commands import Argv
 from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
 from steersman.errors import ConflictError, WorkspaceError
@@ -46,6 +49,7 @@ class GitWorkspace:
         self.setup = setup
         self._git = Git(repo, state_dir / "hulls")
         self._texts = Texts(self._git)
+        self._programs = KeptPrograms(self._git, state_dir / PROGRAMS)
         self._trees = Trees(self._git, state_dir / "worktrees", checked_patterns(include))
         self._checkouts = Checkouts(self._git, self._trees.root)
         self._courier = Courier(self._git, self._checkouts)
@@ -158,9 +162,27 @@ class GitWorkspace:
         """Those of these names that are plain files of a commit, within the bounds with what is in them."""
         return self._texts.read(self._git.commit_of(commit), names, each, total)
 
+    def project_path(self, word: str) -> str:
+        """The path from the top of the repository that a word means; "" where it leads out."""
+        top = str(self._git.found.top)
+        path = os.path.relpath(os.path.normpath(os.path.join(top, word)), top)
+        return "" if path in {".", ".."} or path.startswith("../") else path
+
+    def keep_program(self, commit: str, path: str, *, alone: bool) -> str:
+        """Copies a file of `commit` to where no agent can write; the name of the copy."""
+        return self._programs.keep(self._git.commit_of(commit), path, alone=alone)
+
+    def checked_out(self, path: str) -> bytes | None:
+        """A plain file of the person's checkout, read without following a link."""
+        return read_checked_out(self._git.found.top, path)
+
     def links(self, commit: str) -> tuple[str, ...]:
         """The symbolic links of a commit."""
         return links(self._git, self._git.commit_of(commit))
+
+    def link_targets(self, commit: str) -> dict[str, str]:
+        """The symbolic links of a commit with what each leads to."""
+        return link_targets(self._git, self._git.commit_of(commit))
 
     def undeliverable(self, form: str, target: str | None) -> str | None:
         """What is missing here for handing a change over in this form, with the next step; or None."""
@@ -241,6 +263,10 @@ class GitWorkspace:
         commit = self._git.commit(tree, (self._git.commit_of(f"{made[-1]}^1"),), _RECORDED)
         self._git.read("update-ref", ref, commit)
         return Base(commit, tree)
+
+    def recorded_refs(self, run: str = "") -> dict[str, int]:
+        """The refs below refs/steersman/<run>/ and the branch steersman/<run>, with the entries that they came from."""
+        return recorded_refs(self._git, checked_name("run", run) if run else "")
 
     def remove(self, run: str) -> None:
         """Removes the working trees of a run; what is pinned stays."""

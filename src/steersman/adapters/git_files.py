@@ -6,15 +6,19 @@ following; no filter of the repository is asked.
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steersman.adapters.git_repository import Git
+from steersman.adapters.git_survey import shown
 from steersman.errors import WorkspaceError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LINK, _PROGRAM = "120000", "100755"
+MOST_READ = 4 << 20  # bytes of a file of the person's checkout
 
 Entry = tuple[str, bytes]  # mode, content
 
@@ -32,16 +36,43 @@ def lay(git: Git, tree: Path, commit: str, names: Sequence[str], *, links: bool)
 
 def links(git: Git, commit: str) -> tuple[str, ...]:
     """The symbolic links of a commit, sorted."""
+    return tuple(sorted(os.fsdecode(name) for name in _link_blobs(git, commit)))
+
+
+def link_targets(git: Git, commit: str) -> dict[str, str]:
+    """The symbolic links of a commit with what each leads to."""
+    blobs = _link_blobs(git, commit)
+    told = git.read("cat-file", "--batch", feed="".join(f"{blob}\n" for blob in blobs.values()).encode())
+    found = {}
+    for name in blobs:  # in this order: a line with the size, the content, a line break
+        line, _, told = told.partition(b"\n")
+        size = int(line.split(b" ")[2])
+        found[shown(name)], told = shown(told[:size]), told[size + 1 :]
+    return found
+
+
+def _link_blobs(git: Git, commit: str) -> dict[bytes, str]:
     listed = git.read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]
-    return tuple(
-        sorted(os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(_LINK.encode()))
-    )
+    parts = [line.partition(b"\t") for line in listed if line.startswith(_LINK.encode())]
+    return {name: told.decode().split(" ")[2] for told, _, name in parts}
 
 
 def contents(git: Git, commit: str, names: Sequence[str]) -> dict[str, bytes]:
     """Those of these names that are plain files of a commit, with what is in them."""
     found = _entries(git, commit, names)
     return {name: content for name, (mode, content) in found.items() if mode != _LINK}
+
+
+def read_checked_out(top: Path, name: str) -> bytes | None:
+    """A plain file of a checkout, read without following a link; None where it is none, or longer than `MOST_READ`."""
+    *folders, last = name.split("/")
+    with contextlib.suppress(OSError), _opened(top, folders, make=False) as folder:
+        if folder is None:
+            return None
+        with open(os.open(last, _PLAIN, dir_fd=folder), "rb") as file:
+            content = file.read(MOST_READ + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+        return content if content is not None and len(content) <= MOST_READ else None
+    return None
 
 
 def _entry(git: Git, commit: str, name: str) -> Entry | None:

@@ -35,7 +35,8 @@ class Texts:
             if size <= min(each, left):
                 taken.add(blob)
                 left -= size
-        contents = self._contents([blob for blob in sizes if blob in taken])
+        found = read_blobs(self._git, [blob for blob in sizes if blob in taken])
+        contents = {blob: content.decode("utf-8", "replace") for blob, content in found.items()}
         return tuple(Text(name, contents.get(blob, ""), blob in taken) for name, blob in wanted.items())
 
     def _listing(self, commit: str) -> dict[str, str]:
@@ -52,17 +53,19 @@ class Texts:
         told = self._git.read("cat-file", form, feed=_lines(blobs)).decode().split("\n")[:-1] if blobs else []
         return {blob: int(size) for blob, _, size in (line.partition(" ") for line in told)}
 
-    def _contents(self, blobs: list[str]) -> dict[str, str]:
-        told = self._git.read("cat-file", "--batch", feed=_lines(blobs)) if blobs else b""
-        found: dict[str, str] = {}
-        at = 0
-        for blob in blobs:
-            header_end = told.index(b"\n", at)
-            begin = header_end + 1
-            size = int(told[at:header_end].rsplit(b" ", 1)[1])
-            found[blob] = told[begin : begin + size].decode("utf-8", "replace")
-            at = begin + size + 1
-        return found
+
+def read_blobs(git: Git, blobs: Sequence[str]) -> dict[str, bytes]:
+    """What is in these objects, in one call of git."""
+    told = git.read("cat-file", "--batch", feed=_lines(blobs)) if blobs else b""
+    found: dict[str, bytes] = {}
+    at = 0
+    for blob in blobs:
+        header_end = told.index(b"\n", at)
+        begin = header_end + 1
+        size = int(told[at:header_end].rsplit(b" ", 1)[1])
+        found[blob] = told[begin : begin + size]
+        at = begin + size + 1
+    return found
 
 
 def _plain(lines: Sequence[bytes]) -> Iterator[tuple[str, str]]:

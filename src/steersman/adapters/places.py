@@ -5,6 +5,7 @@ survive `git clean` and are out of reach of agents.
 """
 
 import os
+from collections.abc import Mapping
 
 try:  # hashlib loads OpenSSL, which takes longer than listing the runs
     from _sha256 import sha256
@@ -29,18 +30,25 @@ def top_of(start: str | os.PathLike[str]) -> str:
     return folder
 
 
-def states() -> str:
+def states(environ: Mapping[str, str] = os.environ) -> str:
     """The directory of all projects' states: no sandbox shows it."""
-    given = os.environ.get("XDG_STATE_HOME", "")
+    given = environ.get("XDG_STATE_HOME", "")
     home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(home, "steersman")
 
 
-def state_of(project: str | os.PathLike[str]) -> str:
+def settings_path() -> str:
+    """The person's own settings, which hold for every repository."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    home = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(home, "steersman", "config.toml")
+
+
+def state_of(project: str | os.PathLike[str], environ: Mapping[str, str] = os.environ) -> str:
     """The project's own directory for what it must not lose."""
     mark = sha256(os.fsencode(project)).hexdigest()[:10]
     name = os.path.basename(os.fspath(project))[:40] or "root"  # with the mark it has to fit a file name
-    return os.path.join(states(), f"{name}-{mark}")
+    return os.path.join(states(environ), f"{name}-{mark}")
 
 
 def store_of(project: str | os.PathLike[str]) -> str:

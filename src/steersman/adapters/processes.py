@@ -19,7 +19,7 @@ from steersman.adapters.deadlines import Clocks, Expired, clocks_of, watch
 from steersman.adapters.keeper import GRACE
 from steersman.adapters.sinks import Lines, Listener, Pulse, Sink
 from steersman.adapters.sweep import alive, stop_tree, stopping
-from steersman.ports.sandbox import Doors
+from steersman.ports.sandbox import Doors, Space
 
 __all__ = ["Clocks", "Executed", "Expired", "alive", "execute", "stop_tree"]
 
@@ -45,6 +45,7 @@ class Executed(NamedTuple):
     expired: Expired = ""  # the clock that was over
     stopped: bool = False  # `lines` had heard enough
     cause: Cause = ""  # why it could not start, as a word
+    excess: str = ""  # why it was ended, where it used too much
     changed: tuple[str, ...] = ()  # files of the tree that it was not to change, as `LocalCommands` finds
 
 
@@ -62,6 +63,7 @@ async def execute(
     error_lines: Listener | None = None,
     line_cap: int = LINE_CAP,
     doors: Doors | None = None,
+    space: Space | None = None,
 ) -> Executed:
     """Runs one program to its end, a clock's or our cancellation; nothing it started is alive afterwards.
 
@@ -69,7 +71,7 @@ async def execute(
     something true the program is stopped at once; what it raises stops the program too and is raised here. Once the
     program is being stopped `lines` hears nothing more: what comes then is no success. `error_lines` is the same for
     standard error, when that is asked for apart. Standard input is nothing, bytes, or a file that the caller closes.
-    With `doors` it is a box that lets nobody out and ends with us: it needs no keeper.
+    With `doors` it is a box that lets nobody out and ends with us: it needs no keeper. What `space` finds ends it.
     """
     began = time.monotonic_ns()
     pulse = Pulse()
@@ -83,7 +85,14 @@ async def execute(
         child, interrupted = await _uninterrupted(_start(argv, cwd, env, effect, stdin_bytes, sinks, doors))
     except (OSError, TypeError, ValueError) as error:
         return _not_started(argv, cwd, error, began)
-    expired, exit_code, left = await _to_its_end(child, interrupted, clocks_of(clocks), sinks, pulse, heard)
+    measured = asyncio.ensure_future(_measure(space, child, pulse)) if space is not None else None
+    try:
+        expired, exit_code, left = await _to_its_end(
+            child, interrupted, clocks_of(clocks), sinks, pulse, heard
+        )
+    finally:
+        if measured is not None:
+            measured.cancel()
     if (why := child.why_not()) is not None and not expired:
         return _not_started(argv, cwd, why, began)
     if pulse.broken is not None:
@@ -97,7 +106,16 @@ async def execute(
         errors=sinks[1].value() if errors_apart else b"",
         expired=expired,
         stopped=pulse.enough.is_set() and not expired,
+        excess=pulse.excess or (space.find_excess() if space is not None else ""),
     )
+
+
+async def _measure(space: Space, child: Child | Contained, pulse: Pulse) -> None:
+    """Looks every second whether the program has used too much, and ends it then."""
+    while not pulse.excess:
+        await asyncio.sleep(1)
+        pulse.excess = await asyncio.to_thread(space.find_excess, child.first_process())
+    pulse.enough.set()
 
 
 async def _to_its_end(

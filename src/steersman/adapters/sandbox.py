@@ -24,6 +24,8 @@ from steersman.adapters.sandbox_etc import etc
 from steersman.adapters.sandbox_git import git_of
 from steersman.adapters.sandbox_view import Mount
 from steersman.adapters.scratch import scratch
+from steersman.adapters.space_limit import SpaceLimit
+from steersman.adapters.toolchains import toolchain_mounts
 from steersman.errors import UserError
 from steersman.judges.text import clip, printable
 from steersman.ports.sandbox import Box, Boxed, Doors, Sandbox
@@ -32,10 +34,11 @@ __all__ = ["Box", "Boxed", "BubblewrapSandbox", "OpenSandbox", "Sandbox", "probe
 
 Mode = Literal["auto", "required", "off"]
 SECONDS = 20  # for a start that only proves that one is possible
-ROOM = 2 << 30  # bytes of a box's /tmp, and again of its home
 MEMORY_GB = 8  # that one process may fill, at most
-FILE = 8 << 30
+DISK_GB = 20  # that one command may write, at most
 PROCESSES = 2048
+# The memory file systems of a box, and the part of the memory limit that each may hold; the home has an eighth.
+_SHARES = {"/tmp": 2, "/dev/shm": 4, "/var/tmp": 16, "/run": 64}  # noqa: S108  the box's own
 _ALWAYS = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "localhost"),
@@ -83,12 +86,14 @@ class BubblewrapSandbox:
         extra: frozenset[str] = frozenset(),
         reads: tuple[str, ...] = (),
         memory_gb: int = MEMORY_GB,
+        disk_gb: int = DISK_GB,
     ) -> None:
-        self._program, self._extra, self._reads, self._memory_gb = program, extra, reads, memory_gb
+        self._program, self._extra, self._reads = program, extra, reads
+        self._memory, self._disk = memory_limit(memory_gb), disk_gb << 30
 
-    def told(self, reads: tuple[str, ...], memory_gb: int) -> "BubblewrapSandbox":
+    def told(self, reads: tuple[str, ...], memory_gb: int, disk_gb: int) -> "BubblewrapSandbox":
         """The same, as a project wants it."""
-        return BubblewrapSandbox(self._program, self._extra, reads, memory_gb)
+        return BubblewrapSandbox(self._program, self._extra, reads, memory_gb, disk_gb)
 
     @asynccontextmanager
     async def wrap(
@@ -100,7 +105,9 @@ class BubblewrapSandbox:
             narrows = Narrows(box.network or ())
             way = await stack.enter_async_context(narrows.opened()) if box.network else ""
             words = self.words(argv, box, env, cwd, folder, way, narrows.ports)
-            yield Boxed(words, environment(env, box), narrows.refused, _doors())
+            written = (*box.writes, *(bind.source for bind in box.binds if bind.writable))
+            space = SpaceLimit(written, self._disk, tuple(filter(None, (*_SHARES, view.home()))))
+            yield Boxed(words, environment(env, box), narrows.refused, _doors(), space)
 
     def words(
         self,
@@ -119,9 +126,19 @@ class BubblewrapSandbox:
             *(self._program, *_ALWAYS, *self._if_known("--disable-userns")),
             *(() if box.network is None else ("--unshare-net",)),
             *view.laid_out((*self._places(argv, box, env, folder), *out)),
-            *("--remount-ro", view.states(), "--remount-ro", "/", "--chdir", cwd, "--"),
+            *(
+                "--remount-ro",
+                view.states(),
+                "--remount-ro",
+                "/dev",
+                "--remount-ro",
+                "/",
+                "--chdir",
+                cwd,
+                "--",
+            ),
             *(_PYTHON, "-I", "-S", soonest(_INSIDE)),
-            *(limits(self._memory_gb), _WAY if way else "", ",".join(map(str, ports)), *argv),
+            *(limits(self._memory, self._disk), _WAY if way else "", ",".join(map(str, ports)), *argv),
         )
 
     def _places(self, argv: Sequence[str], box: Box, env: Mapping[str, str], folder: str) -> Iterator[Mount]:
@@ -130,8 +147,8 @@ class BubblewrapSandbox:
         yield from etc(network=box.network is None)
         yield from view.proc()
         yield Mount("/dev", ("--dev", "/dev"))
-        yield from (self._empty(path) for path in ("/tmp", "/run", "/var/tmp", *view.hidden()))  # noqa: S108  the box's own
-        yield from view.toolchains(argv, env.get("PATH", os.defpath))
+        yield from (self._empty(path) for path in (*_SHARES, *view.hidden()))
+        yield from toolchain_mounts(argv, env)
         yield view.readable(soonest(_INSIDE))
         for path in (*self._reads, *box.reads):
             yield view.readable(view.named(path))
@@ -148,7 +165,8 @@ class BubblewrapSandbox:
             yield from git_of(path, os.path.join(folder, str(number)), shown_at)
 
     def _empty(self, path: str) -> Mount:
-        return Mount(path, (*self._if_known("--size", str(ROOM)), "--tmpfs", path))
+        size = self._memory // _SHARES.get(path, 8)
+        return Mount(path, (*self._if_known("--size", str(size)), "--tmpfs", path))
 
     def _if_known(self, flag: str, *more: str) -> tuple[str, ...]:
         return (flag, *more) if flag in self._extra else ()
@@ -162,11 +180,15 @@ def environment(env: Mapping[str, str], box: Box) -> dict[str, str]:
     return kept
 
 
-def limits(memory_gb: int) -> str:
+def memory_limit(memory_gb: int) -> int:
+    """Bytes: what was asked for, and never more than three quarters of the machine's."""
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4, memory_gb << 30)
+
+
+def limits(memory: int, disk: int) -> str:
     """What a process in a box may use: no core file, files and memory of a size, processes of a number."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # What is written to, not what is reserved: interpreters reserve more address space than any machine has.
-    bounds = {"core": 0, "fsize": FILE, "data": min(memory * 3 // 4, memory_gb << 30)}
+    bounds = {"core": 0, "fsize": disk, "data": memory}
     if _release() >= (5, 14):  # before, the processes of the same user outside were counted too
         bounds["nproc"] = PROCESSES
     return ",".join(f"{name}={value}" for name, value in bounds.items())
@@ -182,7 +204,12 @@ def _release() -> tuple[int, ...]:
 
 
 @cache
-def probe(mode: Mode = "auto", reads: tuple[str, ...] = (), memory_gb: int = MEMORY_GB) -> Sandbox:
+def probe(
+    mode: Mode = "auto",
+    reads: tuple[str, ...] = (),
+    memory_gb: int = MEMORY_GB,
+    disk_gb: int = DISK_GB,
+) -> Sandbox:
     """The sandbox this machine has, proved by starting one; `required` raises UserError where there is none.
 
     `reads` are places that every box may read; `~/` is the user's home.
@@ -191,7 +218,7 @@ def probe(mode: Mode = "auto", reads: tuple[str, ...] = (), memory_gb: int = MEM
         return OpenSandbox("switched off", 'write mode = "auto" under [sandbox] in steersman.toml')
     found, why, fix = _probed()
     if found is not None:
-        return found.told(tuple(map(_read, reads)), memory_gb)
+        return found.told(tuple(map(_read, reads)), memory_gb, disk_gb)
     if mode == "required":
         raise UserError(f'steersman.toml, [sandbox] mode = "required", but {why}: {fix}')
     return OpenSandbox(why, fix)

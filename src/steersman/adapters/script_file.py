@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from steersman.adapters.edits import unfit_path
+from steersman.adapters.kept_programs import project_name
 from steersman.adapters.plain_yaml import PlainYaml, read_yaml
 from steersman.contracts.script import Edit, Script, Step, script_schema
 from steersman.errors import UserError
@@ -25,26 +26,27 @@ _NEEDS = {"write": {"text"}, "append": {"text"}, "delete": set(), "replace": {"f
 
 def load_script(path: Path) -> Script:
     """The script in a file; a UserError lists all its problems."""
+    name = project_name(str(path))
     try:
         with path.open("rb") as file:
-            document = read_yaml(file.read(2 * 1024 * 1024), str(path))
+            document = read_yaml(file.read(2 * 1024 * 1024), name)
     except OSError as error:
         raise UserError(
-            f"cannot read the script {path}: {error.strerror}; correct `script` in steersman.toml"
+            f"cannot read the script {name}: {error.strerror}; correct `script` in steersman.toml"
         ) from None
     value = _typed(document.value)
     found = problems_of(value, script_schema())
     if found:
-        raise _broken(path, document, found)
+        raise _broken(name, document, found)
     steps = {role: msgspec.convert(value[role], tuple[Step, ...]) for role in value if role != "version"}
     joined = tuple(_joined(steps))
     if joined:
-        raise _broken(path, document, joined)
+        raise _broken(name, document, joined)
     return Script(roles=steps)
 
 
-def _broken(path: Path, document: PlainYaml, found: tuple[Problem, ...]) -> UserError:
-    lines = [f"{path}, line {document.line_of(p.path)}: {p if p.path else p.what}" for p in found]
+def _broken(name: str, document: PlainYaml, found: tuple[Problem, ...]) -> UserError:
+    lines = [f"{name}, line {document.line_of(p.path)}: {p if p.path else p.what}" for p in found]
     return UserError("\n".join(["the script cannot be used; mend it and try again:", *lines]))
 
 

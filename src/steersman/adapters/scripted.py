@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 import steersman
+from steersman.adapters.kept_programs import project_name
 from steersman.adapters.processes import Executed, execute
 from steersman.adapters.script_file import load_script
 from steersman.adapters.script_step import PROVIDER, choose, perform
@@ -65,7 +66,8 @@ class ScriptedAgent:
             f"role {request.role}, mode {request.mode}, round {request.round}, attempt {request.attempt}"
         )
         there = [_named(step) for step in self._script.roles.get(request.role, ())]
-        return f"{self._path} has no step for {looked_for}; for this role it has: {'; '.join(there) or 'nothing'}"
+        name = project_name(str(self._path))
+        return f"{name} has no step for {looked_for}; for this role it has: {'; '.join(there) or 'nothing'}"
 
 
 def _named(step: Step) -> str:
@@ -85,7 +87,7 @@ async def _here(job: Job, seconds: int) -> AgentReply:
 async def _in_a_child(job: Job, request: AgentRequest) -> AgentReply:
     done = await execute(
         CHILD,
-        request.workdir,
+        request.workdir if request.writes else "/",  # who only reads starts outside the changed tree
         _environment(),
         request.seconds,
         request.effect,

@@ -7,6 +7,7 @@ Their exact values are hidden in every text before it is kept. A file is read ag
 import math
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,6 +23,7 @@ LOGINS = (
     ".config/gh/hosts.yml", ".config/glab-cli/config.yml", ".docker/config.json", ".kube/config",
     ".config/gcloud/application_default_credentials.json", ".claude/.credentials.json", ".claude.json",
     ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json",
+    ".cargo/credentials.toml", ".cargo/credentials", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
 )  # fmt: skip
 # Where a program looks for its login instead: (variable, file below it)
 ELSEWHERE = (("CLAUDE_CONFIG_DIR", ".credentials.json"), ("CODEX_HOME", "auth.json"), ("NETRC", ""),
@@ -54,10 +56,7 @@ class KnownSecrets:
         return self._values
 
     def _paths(self) -> list[str]:
-        home = self._environ.get("HOME", "")
-        logins = [os.path.join(home, name) for name in LOGINS] if home else []
-        moved = [os.path.join(place, name) for var, name in ELSEWHERE if (place := self._environ.get(var))]
-        return [*logins, *moved, *(os.path.join(self._project, name) for name in PROJECT)]
+        return [*login_files(self._environ), *(os.path.join(self._project, name) for name in PROJECT)]
 
     def _from_environment(self, named: tuple[str, ...]) -> Iterator[str]:
         for name, value in self._environ.items():
@@ -67,11 +66,24 @@ class KnownSecrets:
     def _from_files(self) -> Iterator[str]:
         for path in self._paths():
             try:
-                with open(path, "rb") as file:
-                    text = file.read(LARGEST).decode("utf-8", "replace")
+                with open(path, "rb", opener=_open_at_once) as file:
+                    plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                    text = file.read(LARGEST).decode("utf-8", "replace") if plain else ""
             except OSError:
                 continue
             yield from values_in(text)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Does not wait for somebody to write into a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def login_files(environ: Mapping[str, str]) -> list[str]:
+    """Where logins are kept, below the home and where variables say so."""
+    home = environ.get("HOME", "")
+    logins = [os.path.join(home, name) for name in LOGINS] if home else []
+    return [*logins, *(os.path.join(place, name) for var, name in ELSEWHERE if (place := environ.get(var)))]
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -196,10 +196,17 @@ def read_attached(place: TreePlace) -> Attached:
     return _load(place.beside("setup.json"), Attached) or Attached()
 
 
-def publish_build(place: TreePlace, layer: Layer) -> None:
-    """Moves the build output that a check on the base has left in the tree into the layer."""
+def publish_build(place: TreePlace, layer: Layer, created: Iterable[str]) -> None:
+    """Moves the build output that a check on the base has left in the tree into the layer, and deletes the rest."""
     _move_build_output(place, layer)
+    delete_entries(place, created)
     attach_layer(place, layer, changed=False)
+
+
+def delete_entries(place: TreePlace, names: Iterable[str]) -> None:
+    """Deletes entries of a tree that a check has created: a check of a change finds none of them either."""
+    for name in names:
+        delete(place.path / name)
 
 
 def drop_layer(layer: Layer) -> None:

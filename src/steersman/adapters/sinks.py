@@ -1,5 +1,7 @@
 """Reads what a program writes: bounded, in whole lines where somebody listens, and never in its way.
 
+What does not fit is left out between lines, or else between words: redaction would not know half of a secret.
+
 **Invariant:** memory is bounded by the caps whatever arrives; a listener that breaks stops the program, not the loop.
 """
 
@@ -12,6 +14,8 @@ from collections.abc import Callable
 Listener = Callable[[bytes], object]
 
 _GAP = b"\n[... %d bytes left out ...]\n"
+_FAR = 8192  # bytes of a line, or of a word, that are left out so that it is not torn
+_BETWEEN = (b" ", b'"', b"'", b"`", b",", b";", b"\t")
 _CUT = b" [... %d bytes of this line left out ...]"
 
 
@@ -23,6 +27,7 @@ class Pulse:
         self.first = asyncio.Event()
         self.enough = asyncio.Event()
         self.broken: BaseException | None = None  # what a listener raised
+        self.excess = ""  # why the program has used too much
 
     def beat(self) -> None:
         self.last = time.monotonic()
@@ -62,7 +67,10 @@ class Lines:
         self._lost += max(len(part) - room, 0)
 
     def _tell(self) -> None:
-        line = bytes(self._line) + (_CUT % self._lost if self._lost else b"")
+        line = bytes(self._line)
+        if self._lost:
+            whole = keep_before(line)
+            line = whole + _CUT % (self._lost + len(line) - len(whole))
         self._line, self._lost = bytearray(), 0
         try:
             enough = self._listener(line)
@@ -120,5 +128,22 @@ class Sink(asyncio.Protocol):
             self._transport.close()
 
     def value(self) -> bytes:
-        gap = _GAP % self._lost if self._lost else b""
-        return bytes(self._head) + gap + bytes(self._tail)
+        head, tail = bytes(self._head), bytes(self._tail)
+        if not self._lost:
+            return head + tail
+        kept, rest = keep_before(head), keep_after(tail)
+        return kept + _GAP % (self._lost + len(head) + len(tail) - len(kept) - len(rest)) + rest
+
+
+def keep_before(head: bytes) -> bytes:
+    """What comes before a cut, without the line, or where that is long without the word, that the cut has torn."""
+    far = max(0, len(head) - _FAR)
+    ends = head.rfind(b"\n", far), max(head.rfind(sign, far) for sign in _BETWEEN)
+    return next((head[: end + 1] for end in ends if end >= 0), head)
+
+
+def keep_after(tail: bytes) -> bytes:
+    """The same for what comes after a cut."""
+    words = [at for sign in _BETWEEN if (at := tail.find(sign, 0, _FAR)) >= 0]
+    starts = tail.find(b"\n", 0, _FAR), min(words, default=-1)
+    return next((tail[start + 1 :] for start in starts if start >= 0), tail)

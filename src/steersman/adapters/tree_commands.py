@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from steersman.adapters.command_environment import command_environment, toolchain_folders
+from steersman.adapters.command_environment import command_environment
 from steersman.adapters.file_states import (
     States,
     list_changed_files,
+    list_created,
     list_plain_files,
     list_written_folders,
     read_digests,
@@ -26,6 +27,7 @@ from steersman.adapters.setup_layers import (
     Layer,
     add_writable,
     date_files,
+    delete_entries,
     drop_layer,
     list_tracked,
     locked_build,
@@ -39,7 +41,7 @@ from steersman.adapters.tree_views import OpenedView, Purpose
 from steersman.contracts.commands import Command
 from steersman.contracts.config import ENV_REFERENCE
 from steersman.errors import WorkspaceError
-from steersman.ports.sandbox import Box, Sandbox
+from steersman.ports.sandbox import Box, Sandbox, Space
 
 NOT_FOUND = 127  # of a shell, and of the first program in a sandbox
 
@@ -106,8 +108,10 @@ class TreeCommands:
             changed = _really_changed(workdir, list_changed_files(judged, after), digests)
             if layer is not None and done.exit_code in (None, NOT_FOUND):
                 drop_layer(layer)
-            elif layer is not None and not changed:
+            elif layer is not None and not changed and not done.excess:
                 _publish(place, layer, before, after, digests if done.exit_code == 0 else None)
+            elif self._sandbox.isolated:
+                delete_entries(place, list_created(before, after))
         return done._replace(changed=tuple(changed))
 
     async def _run(
@@ -146,7 +150,7 @@ class TreeCommands:
                 env = command_environment(
                     resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
                 )
-                reads = ((report.folder,) if report.folder else ()) + toolchain_folders(env)
+                reads = (report.folder,) if report.folder else ()
                 box = Box(reads=reads, network=network, binds=view.binds, tree=workdir)
                 cwd, env = os.path.join(view.shown_at, command.cwd), join_environment(env, report.env)
                 async with self._sandbox.wrap(command.argv, box, env, cwd) as boxed:
@@ -159,10 +163,19 @@ class TreeCommands:
                         cap=report.cap,
                         errors_apart=True,
                         doors=boxed.doors,
+                        space=boxed.space,
                     )
+                    if done.excess and boxed.space is not None and purpose in ("setup", "base"):
+                        await asyncio.to_thread(_delete_written, boxed.space, workdir)
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:
             return _not_started(f"cannot start {command.argv[0]}: {error}")
+
+
+def _delete_written(space: Space, workdir: str) -> None:
+    """Frees what a command took that was ended for it: what it wrote to the tree and the project's home."""
+    if (place := find_tree_place(workdir)) is not None:
+        space.delete_written({str(place.path / name) for name in list_tracked(place)})
 
 
 def _layer_of(attached: Attached) -> Layer | None:
@@ -195,7 +208,7 @@ def _publish(
 ) -> None:
     """Keeps what a check on the base has left: where it wrote, and its build output with what that was built from."""
     add_writable(place, list_written_folders(before, after))
-    publish_build(place, layer)
+    publish_build(place, layer, list_created(before, after))
     note_sources(layer, digests)
 
 

@@ -7,11 +7,12 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 
 from steersman.judges.artifact_names import collision
-from steersman.judges.grammar import Reach
-from steersman.judges.searches import Search
+from steersman.judges.command_grammar import Reach
 from steersman.judges.secret_names import keeps_secrets
+from steersman.judges.value_kinds import WILDCARDS
 
 MOST = 20_000  # names below the folders that a command searches
 
@@ -41,18 +42,17 @@ def _troubles(root: str, reach: Reach, *, running: bool) -> Iterator[str]:
             os.path.exists(os.path.join(top, at, path + end)) for at in ("", "src") for end in ("", ".py")
         ):
             yield f"{path!r} is not in the tree, and would be looked for elsewhere"
-    for folder in reach.folders:
+    for glob in reach.globs:
+        folder = WILDCARDS.split(glob, maxsplit=1)[0].rpartition("/")[0] or "."
         for name, is_link in _below(os.path.join(top, folder)):
             if is_link and (trouble := leads_out(root, f"{folder}/{name}")) is not None:
                 yield trouble
-    yield from _shown(top, reach.search) if reach.search is not None else ()
-
-
-def _shown(top: str, search: Search) -> Iterator[str]:
-    for folder in search.roots:
+            if keeps_secrets(name) and fnmatchcase(name.rpartition("/")[2], glob.rpartition("/")[2]):
+                yield f"{glob!r} would open {name!r}, which looks like a file that keeps secrets"
+    for folder in reach.searched:
         for name, is_link in _below(os.path.join(top, folder)):
-            if not is_link and search.shows(folder, name):
-                yield f"the search would read {name!r}, which looks like a file that keeps secrets: name other folders, or only some names"
+            if not is_link and keeps_secrets(f"{folder}/{name}"):
+                yield f"the search would read {name!r}, which looks like a file that keeps secrets: name folders without one"
 
 
 def _below(top: str) -> Iterator[tuple[str, bool]]:

@@ -31,6 +31,7 @@ EnvName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
 EnvValue = Annotated[str, Meta(max_length=8000, pattern=r"^[^\x00]*$")]
 ENV_REFERENCE = "env:"  # before the name of a variable of steersman's own environment
 Amount = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+ReadPath = Annotated[str, Meta(pattern=r"^(/|~/)[^\x00]+$", max_length=4000)]
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -130,11 +131,12 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mode: Literal["auto", "required", "off"] = (
         "auto"  # auto: where this machine can; required: or no run starts
     )
-    reads: tuple[Annotated[str, Meta(pattern=r"^(/|~/)[^\x00]+$", max_length=4000)], ...] = ()
+    reads: tuple[ReadPath, ...] = ()
     network: bool = False  # for checks; setup has the network, agents have the way to their model
     memory_gb: Annotated[int, Meta(ge=1, le=4096)] = (
         8  # that one process may fill, and never all the machine has
     )
+    disk_gb: Annotated[int, Meta(ge=1, le=65536)] = 20  # that one command may write
 
 
 class Redact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -202,9 +204,42 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     commands: Commands = Commands()
 
 
-def decode_frozen_config(data: bytes | str) -> Config:
+class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of the project that a role's table names."""
+
+    path: str  # from the top of the repository
+    kept: str = ""  # the folder of our copy; "": it is not in the base commit and is started where it lies
+
+
+class FrozenConfig(Config, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The configuration of one run, with what the run took from the repository and from others when it began.
+
+    No file of a project can set these fields: `steersman.toml` is read as a `Config`.
+    """
+
+    base_commit: str = ""  # that prompts and programs come from; "" in runs that older versions began
+    prompts: dict[str, str] = msgspec.field(default_factory=dict)  # by role: the project's words for it
+    programs: dict[str, ProjectFile] = msgspec.field(default_factory=dict)  # by the word in a role's table
+    issue_ref: str = ""  # the payload of text that is not the person's own
+
+
+def freeze_config(config: Config, **more: Any) -> FrozenConfig:
+    """The configuration for one run; `more` are the fields that only a run has."""
+    given = {name: getattr(config, name) for name in config.__struct_fields__}
+    return FrozenConfig(**{**given, **more})
+
+
+def decode_frozen_config(data: bytes | str) -> FrozenConfig:
     """Decodes the configuration of a run, also one frozen when checks and setup steps were argv lists only."""
-    return msgspec.convert(expand_commands(msgspec.json.decode(data)), Config)
+    return msgspec.convert(expand_commands(msgspec.json.decode(data)), FrozenConfig)
+
+
+def program_words(role: Role) -> tuple[str, ...]:
+    """The words of a role's table that may name a program's file; a program without a slash is one of PATH."""
+    command = role.options.get("command")
+    first, *more = command if isinstance(command, list | tuple) and command else [""]
+    named = [word for word in (role.options.get("program"), first) if isinstance(word, str) and "/" in word]
+    return (*named, *(word for word in more if isinstance(word, str)))
 
 
 def expand_commands(value: Any) -> Any:

@@ -26,6 +26,7 @@ HERE = "steersman.faces.commands"
 COMMANDS = {
     "demo": ("demo:demo", "A whole run on a throw-away repository, in seconds."),
     "init": ("init:init", "Find the project's checks, prove them, write steersman.toml."),
+    "trust": ("trust:trust", "Read and trust what this repository's settings can do."),
     "run": ("run:run", "Give a task to the crew and watch it work."),
     "plan": ("plan:plan", "Plan an intent, or a goal in words; nothing is executed."),
     "tasks": ("tasks:tasks", "A task's life: plan, review, code, test, accept, revert."),
@@ -37,6 +38,7 @@ COMMANDS = {
     "acknowledge": ("acknowledge:acknowledge", "Write failing tests of a base into known_failures."),
     "gates": ("gates:gates", "What waits for a person's answer."),
     "approve": ("answers:approve", "Answer a gate: yes."),
+    "accept-evidence": ("answers:accept_evidence", "Accept results that are in question, after a look."),
     "rework": ("answers:rework", "Answer a gate: again, and this is what to change."),
     "reject": ("answers:reject", "Answer a gate: no."),
     "answer": ("answers:answer", "Answer a gate with one of its own choices, such as a raised budget."),

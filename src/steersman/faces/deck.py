@@ -87,8 +87,16 @@ class Deck:
         """The repository around it."""
         return self.helm.top_of(self.start)
 
-    def load_config(self) -> Any:
-        """The steersman.toml that holds here."""
+    def load_config(self, *, ask: bool = True) -> Any:
+        """The steersman.toml that holds here, to act upon: trusted by a person, who is asked now where `ask` says so."""
+        from steersman.faces.trust import require_trust
+
+        loaded = self.read_config()
+        require_trust(self, loaded, ask=ask)
+        return loaded
+
+    def read_config(self) -> Any:
+        """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read."""
         from pathlib import Path
 
         return self.helm.load_config(Path(self.start))
@@ -136,7 +144,7 @@ class Deck:
     @property
     def sight(self) -> "Bridge":
         """The same for who only looks: it waits for no writer, and a disk that cannot be written is no obstacle."""
-        if self._bridge is None and self.journal.quarantined():
+        if self._bridge is None and self._sight is None and self.journal.quarantined():
             with suppress(StoreFull):  # a look lifts what is whole again, where it can
                 return self.bridge
         if self._bridge is None and self._sight is None:
@@ -156,7 +164,9 @@ class Deck:
 
     def _open(self, *, create: bool) -> None:
         self._bridge = self.helm.open_bridge(self.project, create=create)
-        if self._journal is not None:
+        if (
+            self._journal is not None and self._sight is None
+        ):  # texts that were looked up still read through it
             self._journal.close()
         self._journal = self._bridge.world.journal
         with suppress(SteersmanError):  # whoever lists them says why they cannot be read

@@ -47,13 +47,15 @@ def plain(deck: Deck) -> Named:
 def standing(deck: Deck, run: str) -> Standing:
     """Where a run is now."""
     from steersman.kernel.record import outcome, status
-    from steersman.runtime.projections import stands_still
+    from steersman.runtime.projections import reading, stands_still
+    from steersman.views.gates import gate_reason
 
     world = deck.sight.world
     live = deck.sight.live(run)
     m, s, gates = live.machine, live.snapshot, world.journal.gates(run)
     owner = world.locks.owner(run)
     moves = status(m, s) == "working" or bool(world.journal.pending(run))
+    why = [stands_still(world, live), *(gate_reason(g, reading(live)) for g in gates if not g.answer)]
     alone = (Way("resume", "drive it on"),) if moves and owner is None else ()
     return Standing(
         run=run,
@@ -63,9 +65,7 @@ def standing(deck: Deck, run: str) -> Standing:
         step="" if s.state in m.settled or s.ended else str(fields(s.context).get("step", "")),
         status=status(m, s),
         outcome=outcome(m, s),
-        waits=" ".join(
-            filter(None, (waits_for(s, gates, owner, world.clock.now()), stands_still(world, live)))
-        ),
+        waits=" ".join(filter(None, (waits_for(s, gates, owner, world.clock.now()), *why))),
         next=(*alone, *ways(m, s, gates)),
         after=tuple(fields(s.context).get("after", ())),
     )
@@ -334,14 +334,25 @@ class Deeds:
 
 
 def begin(
-    deck: Deck, words: str, *, step: bool, plan: str = "", key: str = "", after: tuple[str, ...] = ()
+    deck: Deck,
+    words: str,
+    *,
+    step: bool,
+    plan: str = "",
+    key: str = "",
+    after: tuple[str, ...] = (),
+    issue: str = "",
 ) -> tuple[str, int]:
     """A new task, driven until it waits; its run and the exit code."""
     from steersman.faces.commands.run import told_dirty
+    from steersman.faces.issue_text import TASK as RESOLVE
+    from steersman.faces.issue_text import read_issue
     from steersman.faces.tasks import after_of, bounds_of, options_of, roles_of
     from steersman.faces.voyage import launched
     from steersman.runtime.start import Order
 
+    issue_text = read_issue(issue)
+    words = words if visible(words) or not issue_text else RESOLVE
     if not visible(words):
         raise UserError('a task needs words: steersman tasks new "what to do"')
     if deck.helm.inside(deck.top):
@@ -351,7 +362,8 @@ def begin(
     texts = bounds_of(deck, plan, key, config)
     told_dirty(deck, config)
     deck.new_bridge()
-    return launched(deck, Order(TASK, words, deck.person, config, options, texts, roles_of(options)))
+    order = Order(TASK, words, deck.person, config, options, texts, roles_of(options), issue_text)
+    return launched(deck, order)
 
 
 def listed(deck: Deck, *, everything: bool, most: int = 20) -> list[Standing]:

@@ -10,7 +10,8 @@ from steersman.faces.deck import DONE, ENDED, Deck
 from steersman.ports.journal import Gate
 from steersman.runtime.projections import Picture, picture
 from steersman.views.acceptance import acceptance
-from steersman.views.gates import asked, commands
+from steersman.views.base_stop import start_again_command
+from steersman.views.gates import EVIDENCE, asked, commands
 from steersman.views.moments import span
 from steersman.views.phase import phase_lines
 from steersman.views.screen import check, finding, stop_lines, stop_remedies
@@ -61,7 +62,7 @@ def _tell_gate(deck: Deck, seen: Picture, gate: Gate) -> None:
         gate = replace(gate, shown={n: ref for n, ref in gate.shown.items() if n == "detail"})
     more = [command(word, seen.status.run, deck.me) for word in seen.status.besides if gate.job == "again"]
     why = seen.status.cause if gate.job == "again" else ""
-    if gate.job in ("again", "evidence"):
+    if gate.job in ("again", EVIDENCE):
         told = [line for c in seen.status.checks for line in c.failure]
     if gate.job == "again" and seen.status.base_problem:
         told = stop_lines(seen.status, "" if deck.prompting else deck.me)
@@ -178,6 +179,9 @@ def _next(deck: Deck, seen: Picture) -> list[str]:
             return [*again, *then, *look, f"{deck.me} report {s.run}", f"{deck.me} audit verify {s.run}"]
         case "stopped" if s.base_problem:
             return [r.command for r in stop_remedies(s, deck.me)]
+        case "stopped" if s.outcome == "setup_failed":
+            begin = start_again_command(s.machine, s.title, deck.me)
+            return [f"edit [worktree] setup in steersman.toml, then {deck.me} init --check", begin]
         case "stopped":
             again = f'{deck.me} followup {s.run} "what to do differently"'
             return [f"{deck.me} show {s.run}", *([again] if FOLLOWUP in seen.live.machine.events else [])]

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from steersman.judges.grammar import Reach
+    from steersman.contracts.commands import Argv
+    from steersman.contracts.grammars import Commands
+    from steersman.judges.command_grammar import Reach
+    from steersman.judges.commands import CommandRules
     from steersman.kernel.build import Machine
     from steersman.ports.documents import Documents
     from steersman.ports.journal import Journal
@@ -44,7 +47,12 @@ class Helm(Protocol):
         ...
 
     def load_config(self, start: "Path") -> Any:
-        """The configuration (`config`), the file it came from (`path`, or None) and its `digest`."""
+        """The configuration (`config`), the file it came from (`path`, or None), its `digest`, the `powerful` lines
+        that need a person's trust, and what the machine's limits `tightened`."""
+        ...
+
+    def trust_file(self, project: "Path") -> Any:
+        """What a person trusts of a project's settings: `read`, `record`, `revoke`."""
         ...
 
     def owner(self, project: str, run: str) -> str | None:
@@ -63,6 +71,10 @@ class Helm(Protocol):
 
     def obstacle(self, role: Any) -> str:
         """Why a call of this role (its table) would not even begin, with the next step; or nothing."""
+        ...
+
+    def listed_includes(self, project: "Path") -> tuple[str, ...]:
+        """What `.worktreeinclude` of the checkout lists."""
         ...
 
     def render_config(self, **values: Any) -> str:
@@ -109,6 +121,10 @@ class Helm(Protocol):
 
     def known_secrets(self, project: str) -> tuple[str, ...]:
         """Values that are never told."""
+        ...
+
+    def command_rules(self, checks: "tuple[Argv, ...]", commands: "Commands") -> "CommandRules":
+        """What a tester may propose beside these checks."""
         ...
 
     def out_of_bounds(self, root: str, reach: "Reach") -> str | None:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def registry_of(deck: Deck) -> "Registry":
-    """The registry of the project, where nothing is wrong with it."""
+    """The registry of the project, where a person trusts it and nothing is wrong with it."""
+    deck.load_config()
     loaded = deck.helm.registries(deck.project).load()
     if loaded.problems:
         first = loaded.problems[0]
@@ -212,7 +213,7 @@ def project_id(deck: Deck) -> str:
     """What the project is called in documents: as it says itself, else by the name of its folder."""
     from steersman.judges.text import clip, printable
 
-    return deck.load_config().config.project or clip(printable(os.path.basename(deck.top)), 120) or "project"
+    return deck.read_config().config.project or clip(printable(os.path.basename(deck.top)), 120) or "project"
 
 
 def _choice(id_: str, registry: "Registry") -> "Choice":

@@ -25,6 +25,7 @@ HELP = {
     "retry": "try again what could not be done",
     "answer": "[text]: answer what the plan asks, one by one or all at once",
     "defaults": "answer what the plan asks with its own defaults",
+    "accept-evidence": "digest [reason]: accept results that are in question; the first 8 characters of the digest are shown",
     "approve": "[reason]: answer the open gate: yes",
     "rework": "words: answer the open gate: again, and this is what to change",
     "reject": "[reason]: answer the open gate: no",
@@ -47,10 +48,10 @@ HELP = {
 LOOKS = ("status", "show", "diff", "why", "tasks", "switch", "new", "help", "quit")
 ALWAYS = ("raise", "stop", "resume", "abort", *LOOKS)
 OF = {
-    TASK: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "approve", "rework"),
+    TASK: ("plan", "review", "codegen", "test", "accept", "revert", "next", "redo", "begin", "restore", "adopt", "retry", "answer", "accept-evidence", "approve", "rework"),
     "coordinator": ("answer", "defaults"),
 }  # fmt: skip
-OF_OTHERS = ("approve", "rework", "reject", "followup", "revert", "deliver")
+OF_OTHERS = ("accept-evidence", "approve", "rework", "reject", "followup", "revert", "deliver")
 SAID = "free text goes to the planner, or answers what the plan asks; end a line with \\ to go on in the next"
 
 

@@ -136,9 +136,16 @@ def crew_problems(deck: Deck, m: Machine, config: Any) -> list[str]:
         deck.helm.sandbox(config)
     except SteersmanError as error:
         found.append(str(error))
-    for role in m.roles:
+    from steersman.runtime.project_files import freeze_now
+
+    frozen = None
+    try:
+        frozen = freeze_now(world, config)
+    except SteersmanError as error:
+        found.append(str(error))
+    for role in m.roles if frozen else ():
         try:
-            world.agent(role, config)
+            world.agent(role, frozen)
             if told := deck.helm.obstacle(config.roles[role]):
                 found.append(f"[roles.{role}] {told}")
         except SteersmanError as error:

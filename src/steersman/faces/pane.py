@@ -18,6 +18,7 @@ from steersman.judges.text import clip, printable
 from steersman.kernel.tape import Entry, Sealed
 from steersman.runtime.live import Live
 from steersman.runtime.projections import reading
+from steersman.views.gates import EVIDENCE, commands, question
 from steersman.views.moments import span
 from steersman.views.screen import check, figure, rounds, step, work
 from steersman.views.status import Status, status_of
@@ -113,6 +114,9 @@ def _rows(s: Status, now: int) -> list[tuple[str, str]]:
     ]
     if s.checks:
         rows.append(("last check", check(s.checks[-1])))
+    for g in (g for g in s.gates if not g.answer):
+        rows.append(("waits for you", f"{question(g)} {s.cause if g.job == EVIDENCE else ''}".rstrip()))
+        rows.append(("", " · ".join(commands(g, "steersman"))))
     if s.not_isolated:
         rows.append(("approval", f"not isolated: {s.not_isolated}"))
     return rows

@@ -118,7 +118,7 @@ class Sitting:
             raise UserError(f"a {machine} has no /{word}: it has {', '.join(f'/{c}' for c in known)}")
         if word not in LOOKS:
             self._still(word)
-        deed: Callable[[str], int | None] | None = getattr(self, f"_{word}", None)
+        deed: Callable[[str], int | None] | None = getattr(self, f"_{word.replace('-', '_')}", None)
         code = deed(rest) if deed is not None and word in HELP else self._own(word, rest)
         return DONE if code is None else code
 
@@ -271,6 +271,12 @@ class Sitting:
         if self._is_task() and self._deeds().gate("decide") is not None:
             return self._accept(reason)
         return self._choice("approve", reason=reason)
+
+    def _accept_evidence(self, words: str) -> int:
+        from steersman.faces.commands.answers import accept_looked_at
+
+        digest, _, reason = words.partition(" ")
+        return accept_looked_at(self.deck, self._here(), digest, reason.strip())
 
     def _rework(self, text: str) -> int:
         if not visible(text):

@@ -147,13 +147,14 @@ def launched(deck: Deck, order: "Order") -> tuple[str, int]:
     return run, DONE if detached else ended(deck, run)
 
 
-def drive_on(deck: Deck, run: str, *, take_over: bool = False) -> int:
-    """A run that is there, driven on until it parks or ends."""
+def drive_on(deck: Deck, run: str, *, take_over: bool = False, despite: str | None = None) -> int:
+    """A run that is there, driven on until it parks or ends; `despite` is why one that does not fit may be."""
     screen = screen_for(deck)
     screen.follow(run)
 
     async def go(driver: Driver) -> Head:
-        return await driver.drive(run, take_over=take_over)
+        who = (deck.person, despite) if despite is not None else None
+        return await driver.drive(run, take_over=take_over, despite=who)
 
     _, detached = asyncio.run(steered(deck, screen, run, Driver(deck.bridge.world, screen.watch), go))
     return DONE if detached else ended(deck, run)

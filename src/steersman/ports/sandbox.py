@@ -3,7 +3,7 @@
 **Invariant:** a box only takes away. What is not named here is not there for the program.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -37,6 +37,18 @@ class Doors(msgspec.Struct, frozen=True):
     waits: str
 
 
+class Space(Protocol):
+    """What a program may write, and what it has written."""
+
+    def find_excess(self, pid: int = 0) -> str:
+        """Why the program has to end, or nothing; `pid` is the first process of the box, where it is known."""
+        ...
+
+    def delete_written(self, keep: Collection[str] = ()) -> None:
+        """Deletes the files it has written, but for those in `keep`."""
+        ...
+
+
 class Boxed(msgspec.Struct, frozen=True):
     """What to start instead; `refused` fills while the program runs with the places it was not let through to."""
 
@@ -44,6 +56,7 @@ class Boxed(msgspec.Struct, frozen=True):
     env: dict[str, str]
     refused: list[str]
     doors: Doors | None = None  # of a box that lets nobody out and ends with us
+    space: Space | None = None  # how much it may write
 
 
 class Sandbox(Protocol):

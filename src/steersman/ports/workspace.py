@@ -88,8 +88,28 @@ class Workspace(Protocol):
         """
         ...
 
+    def project_path(self, word: str) -> str:
+        """The path from the top of the repository that a word of `steersman.toml` means; "" where it leads out."""
+        ...
+
+    def keep_program(self, commit: str, path: str, *, alone: bool) -> str:
+        """Copies a file of `commit` to where no agent can write, with its folder unless `alone`; the copy's folder.
+
+        A script (`alone`) that the commit does not have is copied from the person's checkout; "" for another file.
+        WorkspaceError where the path leads through a link, or the folder is too large. The same content has one copy.
+        """
+        ...
+
+    def checked_out(self, path: str) -> bytes | None:
+        """A plain file of the person's checkout, read without following a link; None where it is none."""
+        ...
+
     def links(self, commit: str) -> tuple[str, ...]:
         """The symbolic links of a commit, sorted."""
+        ...
+
+    def link_targets(self, commit: str) -> dict[str, str]:
+        """The symbolic links of a commit with what each leads to; names and targets escaped as in `Touched`."""
         ...
 
     def undeliverable(self, form: str, target: str | None) -> str | None:
@@ -141,6 +161,12 @@ class Workspace(Protocol):
 
         `deliver` and `revert` do this first. Files that somebody has changed since are left as they are.
         """
+        ...
+
+    def recorded_refs(self, run: str = "") -> dict[str, int]:
+        """The refs below refs/steersman/<run>/ and the branch steersman/<run>, each with the number of the entry that
+        asked for it, 0 where none is told; without a run, of all runs. Of a branch it is the newest commit that this run
+        delivered: people may have gone on from it."""
         ...
 
     def remove(self, run: str) -> None:

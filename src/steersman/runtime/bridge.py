@@ -97,6 +97,10 @@ class Bridge:
             raise ContractError(
                 f"gate {gate.id} is about {gate.digest}, not {digest}: look at it again with `steersman show {gate.run}`"
             )
+        if (gate.job, choice) == ("evidence", "approve") and digest is None:
+            raise ContractError(
+                f"gate {gate.id} is about evidence: an approval names the digest {gate.digest} that was looked at"
+            )
         self._in_time(gate)
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
         if "reason" in body:

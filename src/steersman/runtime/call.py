@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.config import Config
+from steersman.contracts.config import FrozenConfig
 from steersman.kernel.snapshot import Item
 from steersman.runtime.live import Payloads
 from steersman.runtime.world import World
@@ -27,7 +27,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     run: str
     machine: str
     item: Item
-    config: Config
+    config: FrozenConfig
     payloads: Payloads
     part: Callable[[str, Any], Awaitable[None]]  # (key, facts): journaled, never redone
 

@@ -146,7 +146,7 @@ class Talks:
     def ready(self, agents: Sequence[str]) -> str:
         """Raises what would stop a call before it begins; gives what is to be said where nothing isolates an agent."""
         for name in agents:
-            told = agent_of(self._world, self._config, name, self._agent(name)).tells_cost
+            told = agent_of(self._world, self._config, name, self._agent(name))[0].tells_cost
             budget = self._config.chat.budget
             if not told and budget.micro_usd is not None and budget.tokens is None and budget.turns is None:
                 raise UserError(

@@ -19,20 +19,23 @@ from steersman.judges.text import well_formed
 from steersman.ports.agent import Agent
 from steersman.ports.chat import Chats
 from steersman.runtime.chat_prompt import compose
+from steersman.runtime.performers.prompt import project_words
+from steersman.runtime.project_files import CHAT, freeze_now
 from steersman.runtime.words import outside_name
 from steersman.runtime.world import World
 
-ROLE = MODE = "chat"
+ROLE = MODE = CHAT
 
 
-def agent_of(world: World, config: Config, name: str, chosen: ChatAgent) -> Agent:
-    """The agent that is talked to by this name; a UserError where it cannot be had."""
+def agent_of(world: World, config: Config, name: str, chosen: ChatAgent) -> tuple[Agent, str]:
+    """The agent that is talked to by this name, and the project's words for it; a UserError where it cannot be had."""
     shared = {
         f: getattr(chosen, f)
         for f in ("agent", "model", "script", "seconds", "start_seconds", "idle_seconds", "options")
     }
     role = Role(**shared, retries=0, permissions="read")
-    return world.agent(f"{TALKER}{name}", replace(config, roles={f"{TALKER}{name}": role}))
+    frozen = freeze_now(world, replace(config, roles={f"{TALKER}{name}": role}))
+    return world.agent(f"{TALKER}{name}", frozen), frozen.prompts.get(ROLE, "")
 
 
 def place_of(effect: str) -> str:
@@ -47,8 +50,12 @@ async def called(
     began = world.clock.ticks()
     chosen, earlier = config.chat.agents[name], question.seq - 1
     before = chats.messages(question.thread, before=question.seq, last=config.chat.history)
-    prompt = compose(name, config.chat, question, before, earlier, world.role_prompt(ROLE))
+    agent, own = await asyncio.to_thread(agent_of, world, config, name, chosen)
+    mark = world.chance.nonce()
     async with reading_place(world, config, effect) as workdir:
+        added = "\n\n".join(project_words(ROLE, own, mark))
+        place = world.tree_path(config, workdir)
+        prompt = compose(name, config.chat, question, before, earlier, added, place)
         request = AgentRequest(
             role=ROLE,
             mode=MODE,
@@ -66,7 +73,7 @@ async def called(
             micro_usd=_left(chats, config, question.thread),
             options={**chosen.options, "model": chosen.model} if chosen.model else chosen.options,
         )
-        reply = await _reply(agent_of(world, config, name, chosen), request)
+        reply = await _reply(agent, request)
     said = reply.detail or "it said nothing more" if reply.error else reply.text
     key = chats.key(question.thread) or b""
     return Message(

@@ -11,7 +11,7 @@ import msgspec
 from steersman.contracts.chat import Message
 from steersman.contracts.config import Chat
 
-RULES = """You take part in a conversation about the project in the current directory.
+RULES = """You take part in a conversation about the project in {place}.
 Read what you need there; you can change nothing, and nothing that you write is carried out.
 Answer the last question in your own words, as plain text or Markdown."""
 CUT = " … (the rest of this message is left out)"
@@ -25,13 +25,19 @@ class Prompt(NamedTuple):
 
 
 def compose(
-    agent: str, chat: Chat, question: Message, before: Sequence[Message], earlier: int, own: str
+    agent: str,
+    chat: Chat,
+    question: Message,
+    before: Sequence[Message],
+    earlier: int,
+    own: str,
+    place: str,
 ) -> Prompt:
-    """The prompt as sent; `before` are the last of `earlier` messages, `own` what the project adds."""
+    """The prompt as sent; `before` are the last of `earlier` messages, `own` what the project adds, `place` where it is."""
     lines = within(before, chat.history_bytes)
     chosen = chat.agents[agent]
     left = earlier - len(lines)
-    parts = [f"You are called {agent}.", chosen.prompt or "", RULES, own]
+    parts = [f"You are called {agent}.", chosen.prompt or "", RULES.format(place=place), own]
     if earlier:
         told = f" (the first {left} of {earlier} messages are left out)" if left else ""
         parts.append(f"## what was said before{told}\n\n" + "\n".join(lines))

@@ -17,6 +17,7 @@ from steersman.kernel.snapshot import Item
 from steersman.kernel.step import Happened, Refused, legal, override
 from steersman.ports.journal import UNFINISHED, Posted, Spend
 from steersman.runtime.budget import ceilings
+from steersman.runtime.gate_rows import answer_problem
 from steersman.runtime.live import released
 from steersman.runtime.moves import Moves, untapeable
 
@@ -93,14 +94,9 @@ async def _answer(moves: Moves, posted: Posted) -> None:
     body = posted.body
     item = moves.live.snapshot.items.get(body["gate"])
     meta = replace(_meta(moves, posted), cause=body["gate"], closes=(body["gate"],))
-    if item is None or item.input["digest"] != body["digest"]:
-        await _refuse(
-            moves,
-            posted,
-            replace(meta, closes=()),
-            "answer",
-            "the gate is void: what it asked about has changed",
-        )
+    why = answer_problem(posted, item, moves.world.journal.gate(body["gate"]))
+    if why or item is None:
+        await _refuse(moves, posted, replace(meta, closes=()), "answer", why)
         return
     if item.job == "budget":
         await _budget(moves, posted, item, meta)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import structs
 
-from steersman.contracts.config import Config, decode_frozen_config
+from steersman.contracts.config import FrozenConfig, decode_frozen_config
 from steersman.errors import ContractError, StoreBroken, UserError
 from steersman.judges.redaction import redact
 from steersman.kernel.build import Machine, definition
@@ -83,12 +83,21 @@ class Payloads:
             return ""
         data = self._waiting.get(ref)
         if data is None:
-            data = self._journal.payload(self._root, ref)
+            data = self._stored(ref)
+        return data.decode("utf-8", "replace")
+
+    def _stored(self, ref: str) -> bytes:
+        """The bytes that the store has, held against their name: a changed text steers no run."""
+        data = self._journal.payload(self._root, ref)
         if data is None:
             raise UserError(
                 f"a text of run {self._root} is gone ({ref}): it was pruned; start a new run instead"
             )
-        return data.decode("utf-8", "replace")
+        if self._key is not None and payload_ref(self._key, data) != ref:
+            raise StoreBroken(
+                f"a text of run {self._root} was changed in the store ({ref}): see `steersman audit verify {self._root}`"
+            )
+        return data
 
     def take(self) -> tuple[tuple[str, bytes], ...]:
         """What the next commit has to carry; what an effect puts beside the loop meanwhile is left for the one after."""
@@ -160,15 +169,15 @@ class Live:
         self.made: Advance | None = None  # the creation, until it is appended
         self._since = 0  # bytes of entries since the last snapshot
         self._weight = 0
-        self._config: Config | None = None
+        self._config: FrozenConfig | None = None
         self._head: Head | None = None  # as stored
 
     @property
-    def config(self) -> Config:
+    def config(self) -> FrozenConfig:
         """The project's configuration as it was when the run began."""
         if self._config is None:
             ref = getattr(self.snapshot.context, "config_ref", "")
-            self._config = decode_frozen_config(self.payloads.get(ref)) if ref else Config()
+            self._config = decode_frozen_config(self.payloads.get(ref)) if ref else FrozenConfig()
         return self._config
 
     @property
@@ -283,7 +292,7 @@ def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ..
     for stored in advance.entries:
         entry = stored.entry
         if entry.planned:
-            opened += [_gate(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
+            opened += [gate_row(run, i, entry.at) for i in entry.planned if i.kind == "gate"]
         for c in entry.closed:
             known = before.items.get(c)
             if any(g.id == c for g in opened) if known is None else known.kind == "gate":
@@ -291,7 +300,8 @@ def _gates(run: str, before: Snapshot, advance: Advance) -> tuple[tuple[Gate, ..
     return tuple(opened), tuple(closed)
 
 
-def _gate(run: str, item: Item, at: int) -> Gate:
+def gate_row(run: str, item: Item, at: int) -> Gate:
+    """The row of a gate that an entry of this time has opened."""
     given = item.input
     return Gate(
         id=item.id,

@@ -20,7 +20,16 @@ from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.runtime.live import Live, load
 from steersman.runtime.world import World
 from steersman.views.report import report
-from steersman.views.status import UNAWAITED, Override, Status, Text, base_problem, override_of, status_of
+from steersman.views.status import (
+    DESPITE_VERIFY,
+    UNAWAITED,
+    Override,
+    Status,
+    Text,
+    base_problem,
+    override_of,
+    status_of,
+)
 from steersman.views.status import not_isolated as said
 
 if TYPE_CHECKING:
@@ -59,7 +68,12 @@ def picture(world: World, run: str) -> Picture:
         budget=world.journal.budget(run),
         text=text,
     )
-    return Picture(live, entries, shown, text)
+    return Picture(live, entries, msgspec.structs.replace(shown, issue=issue_text(live)), text)
+
+
+def issue_text(live: Live) -> str:
+    """The text that came with the task and is not the person's own; nothing where it was pruned."""
+    return "" if live.payloads.gone else live.payloads.get(live.config.issue_ref)
 
 
 def not_isolated(world: World, run: str) -> str:
@@ -71,7 +85,7 @@ def not_isolated(world: World, run: str) -> str:
 
 def overrides(world: World, run: str) -> list[Override]:
     """What people have waived, as the tape has it; only the entries that may say so are read."""
-    signs = (b'"override"', UNAWAITED.encode())
+    signs = (b'"override"', UNAWAITED.encode(), DESPITE_VERIFY.encode())
     rows = (body for _, body, _ in world.journal.rows(run) if any(sign in body for sign in signs))
     found: list[Override | None] = []
     for body in rows:

@@ -16,7 +16,8 @@ from steersman.contracts.replies import PlannerReply, reply_schema
 from steersman.judges.planning.hidden import hidden
 from steersman.judges.reply import Refused, parse_reply
 from steersman.runtime.chat_call import reading_place
-from steersman.runtime.performers.prompt import DATA, marked
+from steersman.runtime.performers.prompt import DATA, PLACE, marked, project_words
+from steersman.runtime.project_files import freeze_now
 from steersman.runtime.roles import role_of
 from steersman.runtime.world import World
 
@@ -35,13 +36,15 @@ class Proposal(NamedTuple):
 async def propose(world: World, config: Config, role: str, goal: str, draft: dict[str, Any]) -> Proposal:
     """Asks, and asks again with all problems where the reply does not fit, as often as the role allows."""
     settings = role_of(config, role)
-    agent, problems = world.agent(role, config), ()
+    frozen = await asyncio.to_thread(freeze_now, world, config)
+    agent, problems = world.agent(role, frozen), ()
     known = world.secrets(config.redact.env)
     for attempt in range(1, settings.retries + 2):
         nonce = world.chance.nonce()
         effect = f"intent-{nonce}:1:{attempt}"
-        prompt = _prompt(world, role, goal, draft, nonce, problems)
         async with reading_place(world, config, effect) as workdir:
+            given = (frozen.prompts.get(role, ""), world.tree_path(config, workdir))
+            prompt = _prompt(world, role, goal, draft, nonce, problems, *given)
             request = AgentRequest(
                 role=role, mode=PROMPT, prompt=prompt, workdir=workdir, writes=False, effect=effect, nonce=nonce,
                 attempt=attempt, contract=CONTRACT, seconds=settings.seconds, start_seconds=settings.start_seconds,
@@ -80,7 +83,14 @@ def _without_secrets(reply: PlannerReply, known: tuple[str, ...]) -> Proposal:
 
 
 def _prompt(
-    world: World, role: str, goal: str, draft: dict[str, Any], nonce: str, problems: tuple[str, ...]
+    world: World,
+    role: str,
+    goal: str,
+    draft: dict[str, Any],
+    nonce: str,
+    problems: tuple[str, ...],
+    own: str,
+    tree: str,
 ) -> str:
     mark = world.chance.nonce()
     shown = marked("draft", json.dumps(draft, indent=1, ensure_ascii=False), mark)
@@ -88,11 +98,12 @@ def _prompt(
         world.prompt(MACHINE, PROMPT),
         f"## goal\n\n{goal}",
         DATA.format(mark=mark),
+        PLACE.format(path=tree),
         f"## draft\n\n{shown}",
         "## your last reply was refused\n\n" + marked("problems", "\n".join(problems), mark)
         if problems
         else "",
-        world.role_prompt(role),
+        *project_words(role, own, mark),
         f"## reply\n\nAnswer with exactly one JSON object that fits this schema, nonce {nonce}:\n\n"
         + json.dumps(reply_schema(CONTRACT), sort_keys=True),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.contracts.config import Config
+from steersman.contracts.config import Config, FrozenConfig, freeze_config
 from steersman.contracts.task.words import STATE
 from steersman.contracts.workspace import Base
 from steersman.errors import OverBudget, StaleError, UserError
@@ -26,6 +26,7 @@ from steersman.runtime.budget import ceilings, limits
 from steersman.runtime.isolation import not_isolated
 from steersman.runtime.live import Live, Payloads
 from steersman.runtime.moves import ended
+from steersman.runtime.project_files import freeze_project_files
 from steersman.runtime.world import World
 
 TITLE = 100
@@ -41,13 +42,14 @@ class Order(msgspec.Struct, frozen=True):
     options: dict[str, Any] = {}  # mode, max_iterations, …: the machine's own words
     texts: dict[str, str] = {}  # documents that it goes by, word for word
     roles: tuple[str, ...] = ()  # beside those that the machine always has
+    issue: str = ""  # text that is not the person's own: data, never the task
 
 
 async def start(world: World, order: Order, *, run: str | None = None) -> tuple[Live, Any]:
     """A new run and its lock, durable when this returns; nothing of it has been performed yet."""
     m = find_machine(world, order.machine)
-    config = order.config
-    base = _base(world, config) if m.tree else Base("", "")
+    base = _base(world, order.config) if m.tree else Base("", "")
+    config = _frozen(world, order.config, base)
     for role in dict.fromkeys((*m.roles, *order.roles)):
         world.agent(role, config)
     _acted_upon(config)
@@ -63,7 +65,7 @@ async def start(world: World, order: Order, *, run: str | None = None) -> tuple[
     if lock is None:
         raise UserError(f"run {run} is being made elsewhere")
     try:
-        return await _started(world, m, order, run, base), lock
+        return await _started(world, m, order, config, run, base), lock
     except BaseException:
         lock.release()
         raise
@@ -93,8 +95,14 @@ def _base(world: World, config: Config) -> Base:
     return workspace.base(config.base or None)
 
 
-async def _started(world: World, m: Machine, order: Order, run: str, base: Base) -> Live:
-    config, key = order.config, world.chance.key()
+def _frozen(world: World, config: Config, base: Base) -> FrozenConfig:
+    return freeze_project_files(world, config, base.commit) if base.commit else freeze_config(config)
+
+
+async def _started(
+    world: World, m: Machine, order: Order, config: FrozenConfig, run: str, base: Base
+) -> Live:
+    key = world.chance.key()
     payloads = Payloads(world.journal, run, key, lambda: world.secrets(config.redact.env))
     title = _title(redact(order.task, world.secrets(config.redact.env), key))
     request = {
@@ -107,7 +115,7 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
         **order.options,
         **{f"{name}_ref": _kept(payloads, name, text) for name, text in order.texts.items()},
         "task_ref": payloads.put(order.task),
-        "config_ref": payloads.put(msgspec.json.encode(config).decode()),
+        "config_ref": payloads.put(msgspec.json.encode(_without_secrets(config, order, payloads)).decode()),
         "base_commit": base.commit,
         "base_tree": base.tree,
         "person": order.person,
@@ -120,6 +128,12 @@ async def _started(world: World, m: Machine, order: Order, run: str, base: Base)
         return _live(world, m, run, request, payloads, title, order.person, hold=hold, why=told)
 
     return await _create(make, m, key, bounds)
+
+
+def _without_secrets(config: FrozenConfig, order: Order, payloads: Payloads) -> FrozenConfig:
+    """The configuration as it is kept: what others wrote is redacted before JSON escapes it."""
+    prompts = {role: payloads.hide(text) for role, text in config.prompts.items()}
+    return msgspec.structs.replace(config, prompts=prompts, issue_ref=payloads.put(order.issue))
 
 
 def _kept(payloads: Payloads, name: str, text: str) -> str:
@@ -247,7 +261,7 @@ def _changed(given: Any, kept: Any, path: tuple[str | int, ...]) -> Iterator[str
             yield field_name(path)
 
 
-def _usable_budget(world: World, config: Config) -> None:
+def _usable_budget(world: World, config: FrozenConfig) -> None:
     """A budget in money alone needs agents that tell their cost: unknown is never zero."""
     bound = limits(config)
     if set(bound) - {"ms"} != {"micro_usd"}:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from steersman.contracts.config import Config
+    from steersman.contracts.config import Config, FrozenConfig
     from steersman.kernel.build import Machine
     from steersman.ports.agent import Agent
     from steersman.ports.anchors import Anchors
@@ -33,12 +33,14 @@ class World(msgspec.Struct, frozen=True, eq=False):
     bell: "Bell"
     workspace: "Callable[[Config], Workspace]"
     commands: "Callable[[Config], Commands]"
-    agent: "Callable[[str, Config], Agent]"  # by role
+    agent: "Callable[[str, FrozenConfig], Agent]"  # by role
     prompt: Callable[[str, str], str]  # (machine, name) -> the Markdown
-    role_prompt: Callable[[str], str]  # what the project appends for a role
     artifacts: "Artifacts"
     chats: "Chats | None" = None  # conversations beside the runs
     planning: "Callable[[], Planning] | None" = None  # what plans are made with
+    tree_path: "Callable[[Config, str], str]" = lambda _config, path: (
+        path
+    )  # where an agent finds a working tree
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
     forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
     sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing is ever started here

@@ -178,8 +178,18 @@ class WorkspaceConformance:
         assert (tree / "more" / "new").read_text() == "x"
         assert workspace.capture(RUN, str(tree), base.commit, "work") == change
         assert workspace.links(change.commit) == ()
+        assert workspace.link_targets(change.commit) == {}
         assert workspace.contents(base.commit, names) == {"README": b"hello\n"}
         assert workspace.contents(change.commit, names) == {"README": b"changed", "more/new": b"x"}
+
+    def test_programs_of_a_commit_are_kept_by_their_content(self, workspace: Workspace, base: Base) -> None:
+        """A word means a path below the top or none; the same content has one copy, and what is not there has none."""
+        words = ("./README", "a/../README", "../README", ".")
+        assert [workspace.project_path(word) for word in words] == ["README", "README", "", ""]
+        kept = workspace.keep_program(base.commit, "README", alone=False)
+        assert kept == workspace.keep_program(base.commit, "README", alone=True)
+        assert (bool(kept), workspace.keep_program(base.commit, "nothing", alone=False)) == (True, "")
+        assert (workspace.checked_out("README"), workspace.checked_out("nothing")) == (b"hello\n", None)
 
     def test_a_tree_is_composed_of_two_commits(self, workspace: Workspace, base: Base) -> None:
         """Named paths come from the other commit, absent ones are removed, the rest stays; nothing else changes."""
@@ -283,11 +293,14 @@ class WorkspaceConformance:
         assert workspace.base(first.ref).commit == first.commit
 
     def test_a_later_change_moves_the_branch(self, workspace: Workspace, base: Base) -> None:
-        """A run that delivers again moves its own branch."""
-        for text in ("one\n", "two\n"):
+        """A run that delivers again moves its own branch, which is one of its refs."""
+        for entry, text in enumerate(("one\n", "two\n"), 8):
             change = self.edit(workspace, base, text)
-            delivery = workspace.deliver(RUN, change.commit, base.commit, "branch", None, text)
+            message = f"{text}\nSteersman-Run: {RUN}\nSteersman-Entry: {entry}\n"
+            delivery = workspace.deliver(RUN, change.commit, base.commit, "branch", None, message)
             assert workspace.base(delivery.ref).tree == change.tree
+            assert workspace.recorded_refs(RUN)[f"refs/heads/steersman/{RUN}"] == entry
+        assert workspace.recorded_refs("another") == {}
 
     def test_a_merge_moves_its_target_once(self, workspace: Workspace, base: Base) -> None:
         """An unmoved target is moved forward; doing it again changes nothing."""

@@ -88,6 +88,7 @@ class MemoryJournal:
         self._verdicts.update({posted: _json(verdict) for posted, verdict in b.taken})
         for gate in b.gates:
             self._gates.setdefault(gate.id, gate)
+        self._gates.update({gate.id: gate for gate in b.restored})
         for gate_id in b.closed:
             self._gates.pop(gate_id, None)
         if b.definition is not None:

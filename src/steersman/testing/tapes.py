@@ -30,6 +30,9 @@ BASE = Base("b" * 40, "a" * 40, "main")
 class NoTree:
     """A workspace that says where a run starts; the crew below needs no more."""
 
+    def recorded_refs(self, run: str = "") -> dict[str, int]:  # noqa: ARG002  there is none
+        return {}
+
     def problem(self) -> str | None:
         return None
 
@@ -38,6 +41,14 @@ class NoTree:
 
     def undeliverable(self, form: str, target: str | None) -> str | None:  # noqa: ARG002  nothing is delivered
         return None
+
+    def paths(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  the commit is empty
+        return ()
+
+    links = paths
+
+    def texts(self, *_: Any) -> tuple[Any, ...]:
+        return ()
 
     def remove(self, run: str) -> None:
         """There is none to remove."""
@@ -58,7 +69,6 @@ def calm_world(journal: Journal, *, seed: str = "0", large: int = 0, **instead: 
         "commands": lambda _: None,
         "agent": lambda _role, _config: None,
         "prompt": lambda _machine, name: name,
-        "role_prompt": lambda _: "",
         "artifacts": MemoryArtifacts(),
         "performers": crew(clock, large),
         **instead,

@@ -156,8 +156,22 @@ class FakeWorkspace:
                 found.append(Text(name, files[name] if whole else "", whole))
         return tuple(found)
 
+    def project_path(self, word: str) -> str:
+        path = os.path.normpath(word)
+        return "" if os.path.isabs(path) or path == "." or path.startswith("..") else path
+
+    def keep_program(self, commit: str, path: str, *, alone: bool) -> str:  # noqa: ARG002  nothing is started here
+        return digest_of(self._files(commit)[path]) if path in self._files(commit) else ""
+
+    def checked_out(self, path: str) -> bytes | None:
+        tip = self._tip(self._branch)
+        return self.contents(tip, (path,)).get(path) if tip else None
+
     def links(self, commit: str) -> tuple[str, ...]:  # noqa: ARG002  text files only
         return ()
+
+    def link_targets(self, commit: str) -> dict[str, str]:  # noqa: ARG002  text files only
+        return {}
 
     def undeliverable(self, form: str, target: str | None) -> str | None:
         missing = form in {"merge", "draft-pr"} and target is None
@@ -296,6 +310,13 @@ class FakeWorkspace:
                 )
             self._point(target, made)
         return Delivery("merge", target, made, self._tree(made))
+
+    def recorded_refs(self, run: str = "") -> dict[str, int]:
+        tip = self._tip(f"steersman/{run}") if run else None
+        if tip is None:
+            return {}
+        told = re.search(r"^Steersman-Entry: (\d+)$", self._read(tip)["message"], re.MULTILINE)
+        return {f"refs/heads/steersman/{run}": int(told[1]) if told else 0}
 
     def interrupted(self) -> tuple[str, ...]:
         return ()

@@ -40,7 +40,6 @@ def fake_world(
         "commands": lambda _config: commands,
         "agent": lambda _role, _config: agent,
         "prompt": lambda machine, name: f"# {machine}: {name}",
-        "role_prompt": lambda _role: "",
         "artifacts": MemoryArtifacts(),
     }
     return World(**{**ports, **instead})

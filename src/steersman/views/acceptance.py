@@ -8,7 +8,7 @@ import msgspec
 
 from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanFiles, PlanReview, TestReport
 from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
-from steersman.judges.secret_shapes import MARKER
+from steersman.judges.secret_keys import MARKER
 from steersman.judges.task.scope import untouched
 from steersman.judges.text import one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields

@@ -1,4 +1,4 @@
-"""Why a task stands still, in one line: who broke down and how, which child run ended how, what speaks against going on.
+"""Why a run stands still, in one line: why its evidence is in question, who broke down and how, which child run ended how, what speaks against going on.
 
 **Invariant:** read from the tape and its texts; a line of ours begins it, whatever others have written.
 """
@@ -13,6 +13,7 @@ from steersman.judges.text import clip, one_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import Entry
+from steersman.views.gates import EVIDENCE, evidence_reason
 
 Text = Callable[[str], str]
 WAITING = "waiting"  # for tasks that come first
@@ -28,8 +29,11 @@ _SHORT = {
 
 
 def cause(m: Machine, s: Snapshot, entries: Sequence[Entry], text: Text) -> str:
-    """The line; nothing where the task does not stand still."""
+    """The line; nothing where the run does not stand still."""
     c = fields(s.context)
+    asked = next((i for i in s.items.values() if i.kind == "gate" and i.job == EVIDENCE), None)
+    if asked is not None and not s.ended:
+        return evidence_reason(asked.input.get("shown", {}), text)
     if s.ended or c.get("step") not in STILL:
         return ""
     if c["step"] == WAITING:

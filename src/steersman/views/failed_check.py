@@ -17,6 +17,10 @@ LONGEST = 200  # characters of one line
 GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
 BAR = "│ "
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_READ_ONLY = ("Read-only file system", "EROFS")
+_MAY_WRITE = (
+    "something is read-only while checks run: name a place that they have to write under [worktree] writable"
+)
 _VERDICTS = {"no_tests": "no tests", "timeout": "timed out"}
 
 
@@ -30,6 +34,7 @@ def failed_check_lines(result: CommandResult, tail: int = TAIL) -> list[str]:
         *(f"  {line}" for line in _failed_tests(result)),
         *_stream("standard output", result.output, tail),
         *_stream("standard error", result.errors, tail),
+        *([f"  {_MAY_WRITE}"] if any(sign in result.output + result.errors for sign in _READ_ONLY) else []),
         *([] if result.output.strip() or result.errors.strip() or _never_ran(result) else ["  it printed nothing"]),
     ]  # fmt: skip
 
@@ -65,7 +70,7 @@ def _failed_tests(result: CommandResult) -> list[str]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    mark = "::" if "::" in name else "."
+    mark = "::" if "::" in name or "/" in name else "."  # the dot of a Go package's host divides nothing
     holder, _, test = name.rpartition(mark)
     return holder, test
 

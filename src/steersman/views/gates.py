@@ -1,9 +1,9 @@
 """Gates in words: what is asked, about what, and the exact commands that answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip, one_line, printable
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import stamp
@@ -26,7 +26,10 @@ ASKED = {
     "damaged_plan": "The plan on disk is not what was recorded. Put it back, or take it over?",
     "again": "It cannot go on by itself. Try again?",
 }
+EVIDENCE = "evidence"  # its approval has a verb of its own, with the beginning of the digest
+PREFIX = 8  # characters of a digest that show which one was looked at
 COMMANDS = {  # of the gates of a task
+    (EVIDENCE, "approve"): "accept-evidence {run} {digest}",
     ("next", "approve"): "tasks next {run}",
     ("others", "retry"): "tasks next {run}",
     ("others", "begin"): 'tasks begin {run} --reason "why"',
@@ -53,6 +56,21 @@ def question(gate: Gate) -> str:
     return f"{asked} ({figure})" if figure else asked
 
 
+def evidence_reason(shown: Mapping[str, str], text: Callable[[str], str]) -> str:
+    """Why the evidence is in question, in one sentence: the first reason, and how many more there are."""
+    changed = [line.rpartition(" (")[0] or line for line in text(shown.get("changed", "")).splitlines()]
+    reasons = [one_line(line) for line in (*text(shown.get("questions", "")).splitlines(), *changed) if line]
+    if not reasons:
+        return ""
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"{clip(reasons[0], 300).rstrip('.')}{more}."
+
+
+def gate_reason(gate: Gate, text: Callable[[str], str]) -> str:
+    """The one sentence that says why an evidence gate is open; nothing of other gates."""
+    return evidence_reason(gate.shown, text) if gate.job == EVIDENCE else ""
+
+
 def asked(
     gate: Gate,
     text: Callable[[str], str],
@@ -67,7 +85,8 @@ def asked(
     """The gate as lines: the question, what it is about, what was `waived`, what stands against trusting it, and how to
     answer; of a run that cannot go on also the cause, and what `more` could be typed."""
     lines = [f"{question(gate)}   (gate {gate.id})"]
-    lines += [f"{GUTTER}{cause}"] if cause else []
+    why = cause or gate_reason(gate, text)
+    lines += [f"{GUTTER}{why}"] if why else []
     for name, ref in gate.shown.items():
         told = text(ref) if isinstance(ref, str) and ref.startswith("p-") else ""
         if told:
@@ -106,7 +125,7 @@ def commands(gate: Gate, me: str) -> list[str]:
 def _command(gate: Gate, choice: str, me: str) -> str:
     own = COMMANDS.get((gate.job, choice))
     if own is not None:
-        return f"{me} {own.format(run=gate.run)}"
+        return f"{me} {own.format(run=gate.run, digest=gate.digest[:PREFIX])}"
     match choice:
         case "approve" | "reject":
             return f"{me} {choice} {gate.run}"

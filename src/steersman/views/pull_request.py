@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from steersman.judges.summary_patterns import EXIT_CODE_ONLY
+from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY
 from steersman.ports.anchors import Anchor
 from steersman.views.quotation import cell
 from steersman.views.status import Status
@@ -20,8 +20,11 @@ def body(s: Status, report: str, anchor: Anchor | None) -> str:
     checks = [c for c in s.checks if not c.variant]
     passed = sum(1 for c in checks if c.verdict == "passed")
     tests = sum(c.tests or 0 for c in checks)
-    only = [c.name for c in checks if c.verdict == "passed" and c.reason == EXIT_CODE_ONLY]
-    chosen = f" ({', '.join(map(cell, only))}: {EXIT_CODE_ONLY})" if only else ""
+    chosen = "".join(
+        f" ({', '.join(map(cell, names))}: {reason})"
+        for reason in (EXIT_CODE_ONLY, BY_PATTERN)
+        if (names := [c.name for c in checks if c.verdict == "passed" and c.reason == reason])
+    )
     rows = [
         ("run", f"`{s.run}`"),
         ("outcome", f"`{s.outcome}`"),

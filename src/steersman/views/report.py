@@ -25,6 +25,7 @@ def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], tex
     parts = [
         *_head(m, shown),
         *_quoted("Task", text(c.get("task_ref", ""))),
+        *_quoted("Issue text (not the person's words)", shown.issue),
         *_decisions(entries, text),
         *_discussion(c, text),
         *_rounds(entries),

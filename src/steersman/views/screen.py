@@ -12,7 +12,7 @@ from steersman.kernel.tape import Entry
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
-from steersman.views.gates import commands, question
+from steersman.views.gates import EVIDENCE, commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
 from steersman.views.ways import command
@@ -25,6 +25,7 @@ def screen(s: Status, now: int, me: str = "steersman") -> list[str]:
     """Everything `show` says; where nobody types commands, without those."""
     return [
         *_top(s, now),
+        *_section("issue text (not the person's words)", _first_lines(s.issue)),
         *_section("working", [work(w, now) for w in s.working]),
         *_section("waits for you", [line for g in s.gates if not g.answer for line in _asked(s, g, me)]),
         *_section("findings", [finding(f) for f in s.findings]),
@@ -68,7 +69,7 @@ def _failed_on_base(s: Status) -> list[Check]:
 
 def _asked(s: Status, g: Gate, me: str) -> list[str]:
     """What a gate asks, why where the run cannot go on, and what can be typed."""
-    why = [s.cause] if s.cause and g.job in ("again", "others") else []
+    why = [s.cause] if s.cause and g.job in ("again", "others", EVIDENCE) else []
     typed = [*commands(g, me), *(command(word, s.run, me) for word in s.besides if g.job == "again")]
     return [question(g), *why, *(f"  {c}" for c in typed if me)]
 
@@ -87,6 +88,13 @@ def _top(s: Status, now: int) -> list[str]:
     if s.not_isolated:
         told.append(f"{NOT_ISOLATED}: {s.not_isolated}")
     return told
+
+
+def _first_lines(text: str) -> list[str]:
+    """The first lines of a text of others, and how many more there are."""
+    lines = [clip(one_line(line), 76) for line in text.splitlines() if line.strip()]
+    more = [f"… and {len(lines) - 5} more lines: see the report"] if len(lines) > 5 else []
+    return [*lines[:5], *more]
 
 
 def _section(name: str, lines: list[str]) -> list[str]:

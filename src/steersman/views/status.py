@@ -22,6 +22,7 @@ from steersman.views.failed_check import failed_check_lines
 from steersman.views.ways import besides
 
 Text = Callable[[str], str]  # the name of a payload -> its text
+DESPITE_VERIFY = "driven_despite_verify"  # a person has a run driven that `audit verify` rejects
 UNAWAITED = "begin_requested"  # the event of a person who has a task begin without those that come first
 
 
@@ -135,6 +136,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     cause: str = ""  # why a task cannot go on by itself
     evidence: Seen | None = None  # the last results that a person has accepted
     besides: tuple[str, ...] = ()  # what is legal there beside the answer to its gate
+    issue: str = ""  # text that came with the task and is not the person's own
 
 
 def status_of(
@@ -217,9 +219,11 @@ class _Told:
 
 
 def override_of(e: Entry) -> Override | None:
-    """What a named person has waived with an entry: a guard, or that other tasks come first."""
+    """What a named person has waived with an entry: a guard, a failed verification, or that other tasks come first."""
     if e.kind == "override":
         return Override(e.seq, person(e.actor), e.source or "", e.to, e.why)
+    if e.event == DESPITE_VERIFY and e.kind == "note":
+        return Override(e.seq, person(e.actor), "verify", "driven", e.why)
     if e.event == UNAWAITED and e.kind == "transition":
         return Override(
             e.seq, person(e.actor), e.source or "", e.to, f"without the others: {e.data['reason']}"

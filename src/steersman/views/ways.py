@@ -28,7 +28,7 @@ from steersman.kernel.machine import Machine
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.step import Taken, legal, name_facts, override, step
 from steersman.ports.journal import Gate
-from steersman.views.gates import question
+from steersman.views.gates import EVIDENCE, PREFIX, question
 from steersman.views.moments import span
 
 TASK = "task"
@@ -65,8 +65,8 @@ _CHOICES = {  # a choice of a task's gate that has a word of its own; one with n
     ("others", "retry"): ("next", "look at the others again"),
     ("others", "begin"): ("begin", "begin without them, with a reason"),
     ("questions", "answer"): ("answer", "answer what the plan asks"),
-    ("evidence", "approve"): ("approve", "accept these results on this very tree"),
-    ("evidence", "rework"): ("rework", "send the change back"),
+    (EVIDENCE, "approve"): ("accept-evidence", "accept these results on this very tree"),
+    (EVIDENCE, "rework"): ("rework", "send the change back"),
     ("decide", "approve"): ("accept", "accept exactly this change"),
     ("decide", "rework"): ("codegen", "have it changed further"),
     ("decide", "review"): ("review code", "have it reviewed again"),
@@ -115,6 +115,8 @@ def command(word: str, run: str, me: str) -> str:
     first, _, rest = _REDONE.get(word, word).partition(" ")
     if first in ("approve", "rework", "reject", "abort", "followup", "resume"):
         return f"{me} {first} {run}"
+    if first == "accept-evidence":
+        return f"{me} {first} {run} {rest}"
     if first in ("raise", "stop"):
         return f"{me} answer {run} {first}"
     more = '--override "why"' if rest == "--override" else '--reason "why"' if first == "begin" else rest
@@ -143,7 +145,7 @@ def _answers(m: Machine, s: Snapshot, gates: Iterable[Gate]) -> Iterator[Way]:
             if (gate.job, word) == ("next", "next") and s.machine == TASK:
                 yield Way(word, f"{what}: to {leads_to(m, s)}")
             elif word:
-                yield Way(word, what)
+                yield Way(f"{word} {gate.digest[:PREFIX]}" if word == "accept-evidence" else word, what)
 
 
 def leads_to(m: Machine, s: Snapshot) -> str:

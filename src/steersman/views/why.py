@@ -12,7 +12,7 @@ from steersman.kernel.snapshot import Item, Snapshot, fields
 from steersman.kernel.step import legal
 from steersman.ports.journal import Gate
 from steersman.views.base_stop import PROBLEMS, base_stop_reason, base_stop_remedies
-from steersman.views.gates import commands, question
+from steersman.views.gates import EVIDENCE, commands, gate_reason, question
 from steersman.views.moments import span, stamp
 from steersman.views.status import Check, checks, read_checks
 from steersman.views.ways import besides, command
@@ -49,7 +49,7 @@ def why(
     """Everything that can move a run, the nearest first; `text` gives the words behind a payload's name, `cause` says why
     a task cannot go on by itself, `base_problem` that this is its base tree."""
     waived = [command(word, s.run, me) for word in besides(m, s, gates) if word == "next --override"]
-    reasons = [_gate(g, me, cause, waived) for g in gates if not g.answer]
+    reasons = [_gate(g, me, cause or gate_reason(g, text), waived) for g in gates if not g.answer]
     reasons += [_item(i, s.run, owner, now, me) for i in s.items.values() if i.kind != "gate"]
     if pending:
         told = "event is" if pending == 1 else "events are"
@@ -127,7 +127,7 @@ def _delivery(s: Snapshot, me: str, text: Callable[[str], str]) -> Reason:
 
 def _gate(g: Gate, me: str, cause: str, waived: list[str]) -> Reason:
     asked = f"it waits for an answer: {question(g)} (gate {g.id})"
-    if g.job not in ("again", "others"):
+    if g.job not in ("again", "others", EVIDENCE):
         return Reason("gate", asked, tuple(commands(g, me)))
     return Reason("gate", f"{asked} {cause}".rstrip(), (*commands(g, me), *waived))
 

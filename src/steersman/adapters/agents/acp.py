@@ -128,6 +128,7 @@ class AcpAgent:
             network=kind.network,
             stdin=stdin,
             errors=complain,
+            start=str(home.start),
         )
 
 

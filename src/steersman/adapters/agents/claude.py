@@ -80,7 +80,8 @@ class ClaudeAgent:
         request = structs.replace(request, session=kept.session if kept else None)
         with call_home(self._place) as home:
             held = home.config / "projects"
-            reader = _reader(request, sessions.lend(kept, held, self._shown(request)) if kept else None)
+            start = self._shown(request) if request.writes else str(home.start)
+            reader = _reader(request, sessions.lend(kept, held, start) if kept else None)
             reply = await headless(request, self._invocation(request, home, reader), self._sandbox)
             name = None
             if self._options.sessions and not reply.error:
@@ -91,15 +92,17 @@ class ClaudeAgent:
         self, request: AgentRequest, home: Home, reader: ClaudeReader | None = None
     ) -> Invocation:
         options, lent = self._options, login()
+        tree = "" if request.writes else self._shown(request)
         return Invocation(
             provider=PROVIDER,
-            argv=(options.program, *words(request, options, self._permissions(request))),
+            argv=(options.program, *words(request, options, self._permissions(request), tree)),
             reader=reader or _reader(request),
             env={**home.environment(), **_environment(request, home), **lent.environment},
             keeps=(*KEEPS, *options.environment),
             writes=(str(home.root), *lent.files),
             network=(*hosts(renewed=bool(lent.files)), *options.hosts),
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
+            start=str(home.start),
         )
 
     def _shown(self, request: AgentRequest) -> str:
@@ -121,14 +124,18 @@ def _reader(request: AgentRequest, before: Usage | None = None) -> ClaudeReader:
     )
 
 
-def words(request: AgentRequest, options: ClaudeOptions, permissions: Permissions) -> Iterator[str]:
-    """The command line; the prompt is not on it, for others can read it and a long one does not fit."""
+def words(
+    request: AgentRequest, options: ClaudeOptions, permissions: Permissions, tree: str = ""
+) -> Iterator[str]:
+    """The command line, with the tree of an agent that starts elsewhere; the prompt is not on it: others can read it."""
     yield from ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
     held = permissions == "shell" and request.allows is not None
     mode = HELD if held else MODES[permissions]
     yield from ("--permission-mode", mode, "--tools", ",".join(TOOLS[permissions]))
     if held and (rules := rules_for(request.allows or ())):
         yield from ("--allowedTools", *rules)
+    if tree:
+        yield from ("--add-dir", tree)
     yield from ("--setting-sources", "user", "--strict-mcp-config", "--disable-slash-commands")
     if options.model:
         yield from ("--model", options.model)

@@ -107,6 +107,7 @@ class CodexAgent:
             writes=(str(home.root), *map(str, login)),
             network=(*_network(options), *options.hosts),
             stdin=request.prompt.encode("utf-8", "backslashreplace"),
+            start=str(home.start),
         )
 
     def _completed(self, request: AgentRequest, reply: AgentReply, record: Path | None) -> AgentReply:
@@ -139,15 +140,16 @@ def _since(usage: Usage, before: int | None) -> Usage:
 def words(request: AgentRequest, options: CodexOptions, home: Home, *, isolated: bool) -> Iterator[str]:
     """The command line; the prompt comes on standard input: an argument of 128 KiB is the longest there is."""
     yield from ("exec", "--json", "--skip-git-repo-check", "--ignore-rules", "--color", "never")
-    workdir = shown_path(request.workdir, isolated=isolated)
-    yield from ("-C", workdir, "-s", _sandbox_mode(request, isolated))
+    tree = shown_path(request.workdir, isolated=isolated)
+    start = tree if request.writes else str(home.start)
+    yield from ("-C", start, "-s", _sandbox_mode(request, isolated))
     if options.model:
         yield from ("-m", options.model)
     if request.contract:
         schema = home.config / "reply.schema.json"
         schema.write_text(json.dumps(strict_subset(reply_schema(request.contract))), encoding="utf-8")
         yield from ("--output-schema", str(schema))
-    for name, value in _settings(request, options, workdir).items():
+    for name, value in _settings(request, options, (tree, start)).items():
         yield from ("-c", f"{name}={_toml(value)}")
     if request.session:
         yield from ("resume", request.session)
@@ -161,14 +163,14 @@ def _sandbox_mode(request: AgentRequest, isolated: bool) -> str:
     return "read-only" if request.permissions == "read" else "workspace-write"
 
 
-def _settings(request: AgentRequest, options: CodexOptions, workdir: str) -> dict[str, Any]:
+def _settings(request: AgentRequest, options: CodexOptions, places: Iterable[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "model_provider": _GATEWAY,
         f"model_providers.{_GATEWAY}": _gateway(options, request.idle_seconds),
         "approval_policy": "never",
         "web_search": "disabled",
         # Trusted, a directory's own .codex/config.toml may start programs; codex trusts what it may write.
-        "projects": {workdir: {"trust_level": "untrusted"}},
+        "projects": {place: {"trust_level": "untrusted"} for place in places},
         "project_doc_max_bytes": 0,  # told in the prompt, from the base commit
         "skills": {"include_instructions": False, "bundled": {"enabled": False}},
         "cli_auth_credentials_store": "file",

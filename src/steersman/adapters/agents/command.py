@@ -90,6 +90,7 @@ class CommandAgent:
             writes=(str(home.root),),
             network=self._options.hosts,
             stdin=None if in_a_file else prompt,
+            start=str(home.start),
         )
 
     def _words(self, request: AgentRequest, home: Home) -> Iterator[str]:

@@ -17,11 +17,12 @@ import msgspec
 from msgspec import structs
 
 from steersman.adapters.command_environment import CACHES, toolchain_homes
+from steersman.adapters.kept_programs import copies_in
 from steersman.adapters.processes import Clocks, Executed, execute
 from steersman.adapters.sinks import Listener
 from steersman.adapters.tree_views import OpenedView, Purpose, TreeView
 from steersman.contracts.agent import AgentReply, AgentRequest, ProviderClass, Usage
-from steersman.judges.text import clip, decode
+from steersman.judges.text import clip_between_words, decode
 from steersman.ports.sandbox import Box, Sandbox
 
 LINE_CAP = 16 * 1024 * 1024  # one event may hold a whole file
@@ -87,6 +88,7 @@ class Invocation(NamedTuple):
     network: tuple[str, ...] | None = ()
     stdin: bytes | IO[bytes] | None = None
     errors: Listener | None = None  # hears standard error, and may stop the program too
+    start: str = ""  # where an agent starts that only reads; one that writes starts in its tree
 
 
 async def headless(request: AgentRequest, invocation: Invocation, sandbox: Sandbox) -> AgentReply:
@@ -105,13 +107,18 @@ async def headless(request: AgentRequest, invocation: Invocation, sandbox: Sandb
     argv = (program, *invocation.argv[1:])
     async with (
         _shown_tree(request, sandbox) as view,
-        sandbox.wrap(argv, _box(request, invocation, program, view), env, view.shown_at) as boxed,
+        sandbox.wrap(
+            argv,
+            _box(request, invocation, program, view),
+            env,
+            start_folder(request, invocation, view.shown_at),
+        ) as boxed,
     ):
         if view.home:
             boxed.env.update(CACHES | toolchain_homes())
         done = await execute(
             boxed.argv,
-            request.workdir,
+            request.workdir if sandbox.isolated else start_folder(request, invocation, request.workdir),
             boxed.env,
             clocks,
             request.effect,
@@ -122,9 +129,15 @@ async def headless(request: AgentRequest, invocation: Invocation, sandbox: Sandb
             error_lines=invocation.errors,
             line_cap=LINE_CAP,
             doors=boxed.doors,
+            space=boxed.space,
         )
     reply = reply_of(invocation, done, clocks)
     return structs.replace(reply, transcript=transcript.hexdigest(), refused=tuple(boxed.refused))
+
+
+def start_folder(request: AgentRequest, invocation: Invocation, tree: str) -> str:
+    """The program's current directory: outside the tree for whoever only reads, so that it loads nothing from it."""
+    return tree if request.writes else invocation.start or tree
 
 
 def _no_program(invocation: Invocation) -> AgentReply:
@@ -156,7 +169,11 @@ async def _shown_tree(request: AgentRequest, sandbox: Sandbox) -> AsyncIterator[
 
 def _box(request: AgentRequest, invocation: Invocation, program: str, view: TreeView) -> Box:
     trusted = [os.environ[name] for name in TRUSTED if os.path.exists(os.environ.get(name, ""))]
-    reads = (os.path.realpath(program), *trusted, *invocation.reads)
+    start = (
+        (invocation.start,) if invocation.start and not request.writes else ()
+    )  # read-only in a writable home
+    copies = copies_in((program, *invocation.argv))
+    reads = (os.path.realpath(program), *copies, *start, *trusted, *invocation.reads)
     return Box(invocation.writes, reads, invocation.network, binds=view.binds, tree=request.workdir)
 
 
@@ -167,7 +184,7 @@ def reply_of(invocation: Invocation, done: Executed, clocks: Clocks) -> AgentRep
     return AgentReply(
         text="" if failure else heard.text,
         error=failure.error if failure else None,
-        detail=clip(failure.detail, _TOLD) if failure else "",
+        detail=clip_between_words(failure.detail, _TOLD) if failure else "",
         reset_at=failure.reset_at if failure else None,
         usage=heard.usage,
         session=heard.session,
@@ -182,6 +199,8 @@ def _failure(invocation: Invocation, done: Executed, heard: Heard, clocks: Clock
     errors = decode(done.errors).strip()
     if done.exit_code is None:
         return Failure(_CAUSES.get(done.cause, "provider_crashed"), done.reason)
+    if done.excess:
+        return Failure("provider_crashed", f"stopped: {done.excess}")
     if heard.failure is not None:
         return heard.failure
     if done.expired:

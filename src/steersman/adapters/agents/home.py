@@ -18,7 +18,7 @@ _LOCK = ".lock"
 
 
 class Home(NamedTuple):
-    """Three directories below one: HOME, the CLI's configuration, and its temporary files."""
+    """Directories below one: HOME, the CLI's configuration, its temporary files, and an empty one to start in."""
 
     root: Path
 
@@ -34,6 +34,11 @@ class Home(NamedTuple):
     @property
     def tmp(self) -> Path:
         return self.root / "tmp"
+
+    @property
+    def start(self) -> Path:
+        """Where an agent starts that only reads: nothing that others wrote is here for its program to load."""
+        return self.root / "start"
 
     def environment(self) -> dict[str, str]:
         """What points a program here, whatever it looks at."""
@@ -59,7 +64,7 @@ def call_home(place: Path) -> Iterator[Home]:
         lock = _lock_of(home.root).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
     with lock:
-        for part in (home.home, home.config, home.tmp):
+        for part in (home.home, home.config, home.tmp, home.start):
             part.mkdir(mode=0o700)
         try:
             yield home

@@ -219,6 +219,9 @@ class SqliteJournal(SqliteReader):
                 "INSERT OR IGNORE INTO gate VALUES(?, ?, ?, ?, '', '')",
                 (gate.id, gate.run, gate.digest, _json(gate)),
             )
+        for gate in b.restored:
+            row = (gate.id, gate.run, gate.digest, _json(gate))
+            run("INSERT OR REPLACE INTO gate VALUES(?, ?, ?, ?, '', '')", row)
         for gate_id in b.closed:
             run("DELETE FROM gate WHERE id=?", (gate_id,))
         if b.definition is not None:

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-_RUNNERS = ("unittest", "pytest", "_pytest")
-# Between two tests these alone are compared; the rest is compared once, at the end.
-_CORE = ("unittest", "pytest", "_pytest.runner", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.outcomes", "_pytest.assertion")  # fmt: skip
+# The parts of the runners that call tests, compare values and make reports.
+_RUNNERS = ("unittest", "pytest", "_pytest.runner", "_pytest.python", "_pytest.python_api", "_pytest.raises", "_pytest.outcomes", "_pytest.assertion", "_pytest.reports")  # fmt: skip
 _BUILTINS = (
     "AssertionError BaseException Exception abs all any bool dict float int isinstance issubclass len list max min repr "
     "round set sorted str sum tuple type"
@@ -32,12 +31,11 @@ class RunnerWatch:
     def __init__(self) -> None:
         self._found: dict[str, None] = {}
         self._entries = list(_entries())
-        self._core = [e for e in self._entries if e[0].startswith((*_CORE, "builtins"))]
         self._classes = [(label, vars(value), set(vars(value))) for label, _, _, value, _ in self._entries if isinstance(value, type) and label.startswith("unittest.case")]  # fmt: skip
 
-    def look(self, *, whole: bool = False) -> None:
-        """Notes what is not as it was; `whole` compares everything."""
-        for label, space, key, value, code in self._entries if whole else self._core:
+    def look(self) -> None:
+        """Notes what is not as it was."""
+        for label, space, key, value, code in self._entries:
             now = space.get(key)
             if now is not value or (code is not None and getattr(now, "__code__", None) is not code):
                 self._found[label] = None
@@ -47,7 +45,7 @@ class RunnerWatch:
 
     def replaced(self) -> list[str]:
         """Everything that was replaced at any time somebody looked."""
-        self.look(whole=True)
+        self.look()
         return list(self._found)
 
 
@@ -56,21 +54,15 @@ def _entries() -> Iterator[tuple[str, Mapping[str, Any], str, Any, Any]]:
     for key in _BUILTINS.split():
         yield f"builtins.{key}", vars(builtins), key, vars(builtins)[key], None
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in _RUNNERS:
+        if not f"{name}.".startswith(tuple(f"{runner}." for runner in _RUNNERS)):
             continue
         for key, value in list(vars(module).items()):
-            if isinstance(value, _KINDS):
-                yield f"{name}.{key}", vars(module), key, value, getattr(value, "__code__", None)
+            spaces = [(f"{name}.{key}", vars(module), key, value)]
             if isinstance(value, type) and value.__module__ == name:
-                for inner, what in list(vars(value).items()):
-                    if isinstance(what, _KINDS):
-                        yield (
-                            f"{name}.{key}.{inner}",
-                            vars(value),
-                            inner,
-                            what,
-                            getattr(what, "__code__", None),
-                        )
+                spaces += [(f"{name}.{key}.{k}", vars(value), k, v) for k, v in list(vars(value).items())]
+            for label, space, inner, what in spaces:
+                if isinstance(what, _KINDS):
+                    yield label, space, inner, what, getattr(what, "__code__", None)
 
 
 def loaded_modules() -> dict[str, str]:

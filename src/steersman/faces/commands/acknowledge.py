@@ -33,7 +33,7 @@ def acknowledge(deck: Deck, *, run: str, names: tuple[str, ...], yes: bool) -> i
     refused = insider(deck, found, "acknowledge")
     if refused is not None:
         return refused
-    loaded = deck.load_config()
+    loaded = deck.read_config()
     if loaded.path is None:
         raise UserError(f"there is no steersman.toml to write to: run `{deck.me} init` first")
     wanted = _choose(deck, _base_results(deck, found), names, frozenset(loaded.config.known_failures))

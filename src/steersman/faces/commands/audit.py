@@ -96,7 +96,7 @@ def _line(e: Any, hash_: str) -> str:
 @verb("verify", "steersman audit verify 261116-abc", "steersman audit verify   # every run", exits=EXITS)
 @click.argument("run", required=False)
 def verify(deck: Deck, *, run: str | None) -> int:
-    """Hold chain, state, seals, snapshot, head, texts and anchors of RUN (or of every run, and what the store holds beside them) against each other."""
+    """Hold chain, state, seals, snapshot, head, texts, anchors and git refs of RUN (or of every run, and what the store holds beside them) against each other."""
     known, ask = _askable(deck)
     runs = [_among(known, run)] if run else known
     verdicts = [ask(name) for name in runs]
@@ -115,7 +115,7 @@ def _around(deck: Deck) -> "list[Verdict]":
     from steersman.runtime.audit import around
 
     verdict = around(deck.sight.world)
-    return [] if verdict.ok else [verdict]
+    return [] if verdict.ok and not verdict.gone else [verdict]
 
 
 def _askable(deck: Deck) -> "tuple[list[str], Callable[[str], Verdict]]":
@@ -144,7 +144,9 @@ def _among(known: list[str], prefix: str) -> str:
 
 
 def _told(deck: Deck, v: "Verdict") -> None:
-    if v.ok:
+    if v.ok and not v.run:
+        deck.say("the store beside the runs: all fits", fg="green")
+    elif v.ok:
         by = "and an anchor agrees" if v.anchored else "but no anchor says how long it was"
         deck.say(f"run {v.run}: {v.entries} entries, all fit, {by}", fg="green")
     else:
@@ -153,6 +155,8 @@ def _told(deck: Deck, v: "Verdict") -> None:
         deck.say(f"{what}: does not fit{where}", fg="red", bold=True)
     for problem in v.problems:
         deck.say(f"  {one_line(problem)}")
+    for lost in v.gone:
+        deck.say(f"  {'gone from git' if v.run else 'not here'}: {one_line(lost)}", fg="yellow")
     for sent in v.waiting:
         deck.say(f"  waiting to be taken: {one_line(sent)}")
     for unseen in v.unseen:
@@ -191,6 +195,8 @@ def anchor(deck: Deck, *, run: str, where: str) -> None:
     """Sign the tape of RUN as it is now and keep the statement outside the store."""
     from steersman.runtime.audit import anchor as keep
 
+    if where == "command":
+        deck.load_config()
     made = keep(deck.bridge.world, _found(deck, run), where)
     deck.tell(made)
     deck.say(f"run {made.run}: entry {made.seq} with hash {made.hash[:12]}… is anchored ({where})")

@@ -154,7 +154,7 @@ def new(deck: Deck, *, title: str) -> int:
     """Begin a thread, with TITLE or the first line said in it as its name."""
     if refused(deck):
         return REFUSED
-    thread = of(deck, create=True).new(title)
+    thread = of(deck, create=True, looks=True).new(title)
     deck.say(thread.id)
     deck.tell(thread)
     return DONE
@@ -172,7 +172,7 @@ def threads(deck: Deck, *, limit: int) -> None:
         deck.tell([])
         deck.say(f'nothing has been said here yet: start with `{deck.me} chat send "@name …"`')
         return
-    talks = of(deck)
+    talks = of(deck, looks=True)
     found = [(thread, talks.chats.count(thread.id)) for thread in talks.chats.threads(limit)]
     deck.tell([{**msgspec.to_builtins(thread), "messages": count} for thread, count in found])
     for n, line in enumerate(lines(found, deck.bridge.world.clock.now())):
@@ -187,7 +187,7 @@ def show(deck: Deck, *, thread: str, last: int | None) -> None:
     from steersman.contracts.chat import Conversation, Owed
     from steersman.views.chat import message, total, waiting
 
-    talks = of(deck)
+    talks = of(deck, looks=True)
     found = talks.find(thread)
     said, spent, still = (
         talks.chats.messages(found.id, last=last),
@@ -233,7 +233,7 @@ def drop(deck: Deck, *, thread: str, yes: bool) -> int:
     """Forget THREAD and everything said in it."""
     if refused(deck):
         return REFUSED
-    talks = of(deck)
+    talks = of(deck, looks=True)
     found = talks.find(thread)
     question = f"forget thread {found.id} and everything said in it? It cannot be had back"
     if not yes and not deck.agreed(question, f"{deck.me} chat drop {found.id} --yes"):
@@ -257,11 +257,11 @@ def talk(deck: Deck, *, thread: str | None) -> int:
     return parley(deck, of(deck, create=True), thread)
 
 
-def of(deck: Deck, *, create: bool = False) -> "Talks":
-    """The project's conversations."""
+def of(deck: Deck, *, create: bool = False, looks: bool = False) -> "Talks":
+    """The project's conversations; who only looks at them starts no agent and needs no trust."""
     from steersman.runtime.chat import Talks
 
-    config = deck.load_config().config
+    config = (deck.read_config() if looks else deck.load_config()).config
     return Talks((deck.new_bridge() if create else deck.bridge).world, config)
 
 

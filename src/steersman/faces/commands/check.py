@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, get_args
 
 import click
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from steersman.faces.jsonl import Answer
+    from steersman.judges.commands import CommandRules
 
 HERE = "check"
 KNOWN = {
@@ -77,12 +78,12 @@ def command(deck: Deck, *, words: tuple[str, ...], sets: tuple[str, ...], jsonl:
 
 def _commands(deck: Deck, sets: tuple[str, ...]) -> "Callable[[Any], Answer]":
     from steersman.faces.jsonl import Answer
-    from steersman.judges.commands import Blocked, approve
+    from steersman.judges.commands import Blocked
 
-    checks, settings = _settings(deck, sets)
+    rules = _rules(deck, sets)
 
     def judge(proposal: Any) -> Answer:
-        verdict = approve(proposal, checks, settings)
+        verdict = rules.approve(proposal)
         if isinstance(verdict, Blocked):
             return Answer(accepted=False, reason=verdict.reason)
         if (trouble := deck.helm.out_of_bounds(deck.start, verdict.reach)) is not None:
@@ -94,22 +95,22 @@ def _commands(deck: Deck, sets: tuple[str, ...]) -> "Callable[[Any], Answer]":
     return judge
 
 
-def _settings(deck: Deck, sets: tuple[str, ...]) -> Any:
-    """The project's checks and its [commands], or plain ones with the sets that were asked for."""
+def _rules(deck: Deck, sets: tuple[str, ...]) -> "CommandRules":
+    """The rules of the project, or plain ones with the sets that were asked for."""
     from msgspec.structs import replace
 
-    from steersman.contracts.grammars import Commands
-    from steersman.judges.grammars import SETS
+    from steersman.contracts.grammars import Commands, SetName
 
-    unknown = [name for name in sets if name not in SETS]
+    known = get_args(SetName)
+    unknown = [name for name in sets if name not in known]
     if unknown:
-        raise UserError(f"there is no set {unknown[0]!r}: there are {', '.join(SETS)}")
-    loaded = deck.load_config()
+        raise UserError(f"there is no set {unknown[0]!r}: there are {', '.join(known)}")
+    loaded = deck.read_config()
     if loaded.path is None:
-        return (), Commands(sets=sets or ("tests", "read"))  # type: ignore[arg-type]  names of SETS
+        return deck.helm.command_rules((), Commands(sets=sets or ("tests", "read")))  # type: ignore[arg-type]  of SetName
     checks = tuple(check.run for check in loaded.config.checks.values())
     written = loaded.config.commands
-    return ((), replace(written, sets=sets)) if sets else (checks, written)
+    return deck.helm.command_rules(() if sets else checks, replace(written, sets=sets) if sets else written)
 
 
 # ── verdict ─────────────────────────────────────────────────────────────────────────────────────────────────────────

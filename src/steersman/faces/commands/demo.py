@@ -62,11 +62,14 @@ def demo(deck: Deck, *, keep_state: bool) -> int:
 
 
 def _voyage(deck: Deck, inner: Deck) -> int:
+    from steersman.faces.trust import record_trust
     from steersman.faces.voyage import launch, spoken
     from steersman.runtime.audit import audited
     from steersman.runtime.start import Order
 
-    config = inner.load_config().config
+    loaded = inner.read_config()
+    record_trust(inner, loaded, loaded.powerful)  # the demo has just written it
+    config = loaded.config
     bridge = inner.new_bridge()
     deck.say("\nthe crew discusses a proposal:", bold=True)
     code = launch(inner, Order("roundtable", TASK, OPERATOR, config, {"red_base": "fix"}))

@@ -11,6 +11,7 @@ import msgspec
 from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
 from steersman.faces.lost import lost
+from steersman.faces.trust import is_trusted
 from steersman.ports.journal import Journal
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import span
@@ -97,10 +98,15 @@ def _disk(deck: Deck) -> Iterator[Finding]:
 
 def _config(deck: Deck) -> Iterator[Finding]:
     try:
-        loaded = deck.load_config()
+        loaded = deck.read_config()
     except SteersmanError as error:
         yield Finding("steersman.toml", ok=False, told=str(error), fix="mend the lines named above")
         return
+    yield from (Finding("limits", ok=True, told=change) for change in loaded.tightened)
+    if loaded.powerful:
+        known = is_trusted(deck, loaded)
+        told = f"{len(loaded.powerful)} lines are trusted" if known else "not trusted yet: nothing is started"
+        yield Finding("trust", known, told, f"{deck.me} trust")
     if loaded.path is None:
         yield Finding("steersman.toml", ok=False, told="not there", fix=f"{deck.me} init")
         return
@@ -116,7 +122,7 @@ def _config(deck: Deck) -> Iterator[Finding]:
 
 def _sandbox(deck: Deck) -> Iterator[Finding]:
     try:
-        box = deck.helm.sandbox(deck.load_config().config)
+        box = deck.helm.sandbox(deck.read_config().config)
     except SteersmanError as error:
         yield Finding("sandbox", ok=False, told=str(error), fix="see above; no run starts without it")
         return
@@ -134,7 +140,7 @@ def _agents(deck: Deck) -> Iterator[Finding]:
     from steersman.faces.outlook import crew_problems
 
     try:
-        config = deck.load_config().config
+        config = deck.load_config(ask=False).config
     except SteersmanError:
         return
     for m in deck.helm.machines().values():
@@ -148,7 +154,7 @@ def _delivery(deck: Deck) -> Iterator[Finding]:
     from steersman.faces.outlook import delivery_problems
 
     try:
-        config = deck.load_config().config
+        config = deck.read_config().config
     except SteersmanError:
         return
     found = delivery_problems(deck, config)
@@ -168,7 +174,7 @@ def _talkers(deck: Deck) -> Iterator[Finding]:
     from steersman.runtime.chat import Talks
 
     try:
-        config = deck.load_config().config
+        config = deck.load_config(ask=False).config
     except SteersmanError:
         return
     for name in config.chat.agents:

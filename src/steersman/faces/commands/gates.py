@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.errors import SteersmanError
 from steersman.faces.deck import Deck, verb
-from steersman.views.gates import EXCERPT, SHOWN, asked, commands, question
+from steersman.views.gates import EVIDENCE, EXCERPT, SHOWN, asked, commands, gate_reason, question
 
 if TYPE_CHECKING:
     from steersman.ports.journal import Gate
@@ -38,12 +38,14 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
 
     still = {g.id: _stands_still(deck, g) for g in waiting}
     open_ = {g.run: not_isolated(deck.sight.world, g.run) for g in waiting}
+    texts = {g.run: _texts(deck, g.run, alone=run is not None) for g in waiting}
     waived = {g.run: overrides(deck.sight.world, g.run) for g in waiting}
     deck.tell(
         [
             {
                 **msgspec.to_builtins(g),
                 "question": question(g),
+                "why": still[g.id][0] or gate_reason(g, texts[g.run]),
                 "commands": commands(g, deck.me),
                 "not_isolated": open_[g.run],
                 "overrides": waived[g.run],
@@ -59,16 +61,30 @@ def gates(deck: Deck, *, run: str | None, full: bool) -> None:
     titles = {h.run: h.title for h in deck.sight.world.journal.heads(unfinished=True, limit=100_000)}
     most = None if full else SHOWN if run else EXCERPT
     for gate in waiting:
-        text = _texts(deck, gate.run, alone=run is not None)
+        text = texts[gate.run]
         deck.say(f"run {gate.run} · {titles.get(gate.run, '')}", bold=True)
         why, more, remedies = still[gate.id]
         past = [waiver(o) for o in waived[gate.run]]
         told = asked(
             gate, text, deck.me, most=most, not_isolated=open_[gate.run], cause=why, more=more, waived=past
         )
-        for line in (*told, *([""] if remedies else []), *remedy_lines(remedies)):
+        failures = _failure_lines(deck, gate) if run else []
+        for line in (*failures, *told, *([""] if remedies else []), *remedy_lines(remedies)):
             deck.say(line)
         deck.say()
+
+
+def _failure_lines(deck: Deck, gate: "Gate") -> list[str]:
+    """What failed among the results that are in question: command, end, and last lines."""
+    if gate.job != EVIDENCE:
+        return []
+    from steersman.runtime.projections import picture
+
+    try:
+        checks = picture(deck.sight.world, gate.run).status.checks
+    except SteersmanError:  # that it cannot be read is told with its texts
+        return []
+    return [line for c in checks for line in c.failure]
 
 
 def _stands_still(deck: Deck, gate: "Gate") -> "tuple[str, list[str], list[Remedy]]":

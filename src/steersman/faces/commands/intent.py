@@ -182,7 +182,7 @@ def _verdict(deck: Deck, written: "Written", policy: "Written", registry: "Regis
 
 
 def _name(deck: Deck) -> str:
-    return deck.load_config().config.project or ""
+    return deck.read_config().config.project or ""
 
 
 def _unfit(report: "PrecheckReport", deck: Deck, written: "Written") -> "list[Problem]":

@@ -14,7 +14,9 @@ from steersman.ports.journal import Head
     "--take-over", is_flag=True, help="From an owner that is stopped or hangs: its later writes are void."
 )
 @click.option("--detach", is_flag=True, help="Drive it in the background.")
-def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int:
+@click.option("--despite-verify", metavar="REASON", default=None,
+              help="Drive it though `audit verify` rejects it; who and why go on tape.")  # fmt: skip
+def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool, despite_verify: str | None) -> int:
     """Drive RUN on from where its tape ends. Without RUN: the only one that can go on, or a list of them."""
     _settle_deliveries(deck)
     if run is None:
@@ -23,6 +25,8 @@ def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int
             return _choice(deck, ready)
         run = ready[0].run
     found = deck.bridge.find(run)
+    if despite_verify is not None:
+        return _despite_verify(deck, found, despite_verify, take_over=take_over)
     if detach:
         log = background(deck, found)
         deck.say(f"run {found} goes on in the background, log in {log}: {deck.me} watch {found}")
@@ -31,10 +35,19 @@ def resume(deck: Deck, *, run: str | None, take_over: bool, detach: bool) -> int
     return drive_on(deck, found, take_over=take_over)
 
 
+def _despite_verify(deck: Deck, run: str, reason: str, *, take_over: bool) -> int:
+    from steersman.faces.speech import insider
+
+    refused = insider(deck, run, "resume --despite-verify")
+    if refused is not None:
+        return refused
+    return drive_on(deck, run, take_over=take_over, despite=reason)
+
+
 def _settle_deliveries(deck: Deck) -> None:
     """Finishes or undoes deliveries that were cut short, of whichever run."""
     try:
-        done = deck.bridge.world.workspace(deck.load_config().config).settle()
+        done = deck.bridge.world.workspace(deck.read_config().config).settle()
     except SteersmanError as error:
         deck.say(str(error))
         return

@@ -7,6 +7,7 @@ import click
 
 from steersman.errors import UserError
 from steersman.faces.deck import DONE, Deck, verb
+from steersman.faces.issue_text import HELP, TASK, read_issue
 from steersman.judges.text import visible
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     'steersman run "Make the failing tests pass" --fix-base',
     'steersman run "Port the tests" --detach',
     'steersman run "Fix the rounding bug" --as task --plan ../plan',
+    'steersman run "Fix what this report describes" --issue report.md',
+    "steersman run --issue report.md",
 )
-@click.argument("task")
+@click.argument("task", required=False, default="")
+@click.option("--issue", default="", metavar="FILE", help=HELP)
 @click.option("--mode", type=click.Choice(["proposal", "implementation"]), default="proposal", show_default=True,
               help="Discuss a proposal first and wait for your word, or go straight to work.")  # fmt: skip
 @click.option(
@@ -58,6 +62,7 @@ def run(
     deck: Deck,
     *,
     task: str,
+    issue: str,
     machine: str,
     after: tuple[str, ...],
     plan: str,
@@ -69,13 +74,15 @@ def run(
     **given: Any,
 ) -> int:
     """Give TASK to the crew and watch it work, until it waits for somebody or has its outcome."""
+    issue_text = read_issue(issue)
+    task = task if visible(task) or not issue_text else TASK
     if not visible(task):
         raise UserError('a run needs a task: steersman run "what to do"')
     from steersman.faces.outlook import machine_named, ready_alone, show_outlook
 
     if not machine_named(deck, machine).tree:
         raise UserError(f"{machine} plans and carries nothing out: use `{deck.me} plan`")
-    config = deck.load_config().config
+    config = deck.load_config(ask=not unattended).config
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     roles: tuple[str, ...] = ()
     texts: dict[str, str] = {}
@@ -93,7 +100,7 @@ def run(
         return show_outlook(deck, machine, config, options)
     from steersman.runtime.start import Order
 
-    order = Order(machine, task, deck.person, config, options, texts, roles)
+    order = Order(machine, task, deck.person, config, options, texts, roles, issue_text)
     if unattended:
         ready_alone(deck, machine, config, options)
     told_dirty(deck, config)
@@ -102,7 +109,9 @@ def run(
 
 
 def told_dirty(deck: Deck, config: Any) -> None:
-    """Uncommitted work is left alone, and said to be; where no run can start, no store is made."""
+    """Says what of the checkout the run does not use; where no run can start, no store is made."""
+    from steersman.runtime.project_files import describe_differences
+
     workspace = deck.helm.open_world(deck.project, journal=None).workspace(config)
     problem = workspace.problem()
     if problem:
@@ -113,6 +122,8 @@ def told_dirty(deck: Deck, config: Any) -> None:
             f"note: your checkout has uncommitted changes; the run starts from commit {base.commit[:12]} without them",
             fg="yellow",
         )
+    for told in describe_differences(workspace, config, base.commit):
+        deck.warn(f"note: {told}", fg="yellow")
 
 
 def _watched(deck: Deck, order: "Order") -> int:

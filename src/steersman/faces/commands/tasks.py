@@ -5,6 +5,7 @@ import click
 from steersman.contracts.task.words import PHASES
 from steersman.faces.cli import Lazy
 from steersman.faces.deck import DONE, Deck, verb
+from steersman.faces.issue_text import HELP
 
 HERE = "tasks"
 KNOWN = {
@@ -72,19 +73,23 @@ def listing(deck: Deck, *, everything: bool) -> None:
     'steersman tasks new "Add a flag" --step',
     'steersman tasks new "Use the new rounding" --after 261116-abc',
     'steersman tasks new "Fix the rounding bug" --plan ../plan --key ../their/anchor.pub',
+    "steersman tasks new --issue report.md",
 )
-@click.argument("words", metavar="TASK")
+@click.argument("words", metavar="TASK", required=False, default="")
+@click.option("--issue", default="", metavar="FILE", help=HELP)
 @click.option(
     "--step", is_flag=True, help="Wait for `tasks next` after each phase (default: only where it must)."
 )
 @click.option("--after", multiple=True, metavar="RUN", help="Begin when this task is accepted and its change is in the branch; may be given several times.")  # fmt: skip
 @click.option("--plan", default="", metavar="DIR", help="A frozen plan that bounds it: files and commands outside are refused.")  # fmt: skip
 @click.option("--key", default="", metavar="FILE", help="The public key of whoever froze the plan, where it is not this project's.")  # fmt: skip
-def new(deck: Deck, *, words: str, step: bool, after: tuple[str, ...], plan: str, key: str) -> int:
+def new(
+    deck: Deck, *, words: str, issue: str, step: bool, after: tuple[str, ...], plan: str, key: str
+) -> int:
     """Begin TASK: the same as `run --as task`, with --step one phase at a time."""
     from steersman.faces.deeds import begin
 
-    return begin(deck, words, step=step, plan=plan, key=key, after=after)[1]
+    return begin(deck, words, step=step, plan=plan, key=key, after=after, issue=issue)[1]
 
 
 @verb("begin", 'steersman tasks begin 261116-abc --reason "it does not need the other one after all"')

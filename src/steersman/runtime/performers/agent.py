@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.agent import PASSING, AgentReply, AgentRequest, Permissions
-from steersman.contracts.config import Role
+from steersman.contracts.config import FrozenConfig, Role
 from steersman.contracts.facts import AgentFacts
 from steersman.contracts.replies import ReviewerReply, TesterReply, reply_schema
 from steersman.contracts.task.replies import (
@@ -31,6 +31,7 @@ from steersman.runtime.performers.instructions import as_on_the_base, convention
 from steersman.runtime.performers.prompt import compose
 from steersman.runtime.performers.suspicion import counted, suspected
 from steersman.runtime.performers.tree import ready_tree, tree_at
+from steersman.runtime.project_files import freeze_project_files
 from steersman.runtime.roles import role_of
 from steersman.runtime.words import outside_name
 
@@ -45,12 +46,14 @@ async def ask(call: Call) -> Performed:
     # A proposal only reads; what is built is built in a tree that is set up.
     tree = await (ready_tree(call) if call.given("mode") == "implementation" else tree_at(call))
     nonce = call.world.chance.nonce()
-    prompt = compose(call, nonce, await asyncio.to_thread(conventions, call, workspace))
+    config = await asyncio.to_thread(_with_project_files, call)
+    own, seen = config.prompts.get(call.given("role"), ""), _seen_at(call, tree)
+    prompt = compose(call, nonce, await asyncio.to_thread(conventions, call, workspace), own, seen)
     prompt_ref = call.payloads.put(prompt)
     of = await asyncio.to_thread(bounds_of, call) if call.given("writes") else None
     asked = msgspec.structs.replace(request(call, prompt, nonce, tree), allows=allows(of))
     async with as_on_the_base(call, workspace, tree):
-        reply = await call.world.agent(call.given("role"), call.config).call(asked)
+        reply = await call.world.agent(call.given("role"), config).call(asked)
     if reply.outside and call.given("contract") != TASK_CODER:
         reply = _stopped(reply, commands_beyond(of, reply.outside))
     change, found, unkept = (
@@ -59,6 +62,18 @@ async def ask(call: Call) -> Performed:
         else (None, (), "")
     )
     return judge(call, reply, prompt_ref, nonce, change, found, unkept)
+
+
+def _with_project_files(call: Call) -> FrozenConfig:
+    """The run's configuration; one that an older version froze gets the prompts and programs of its base now."""
+    if call.config.base_commit:
+        return call.config
+    return freeze_project_files(call.world, call.config, call.given("base"))
+
+
+def _seen_at(call: Call, tree: Checkout) -> str:
+    """Where an agent that only reads finds the tree: it starts somewhere else."""
+    return "" if call.given("writes") else call.world.tree_path(call.config, tree.path)
 
 
 def _stopped(reply: AgentReply, told: list[str]) -> AgentReply:

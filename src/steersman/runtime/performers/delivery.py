@@ -107,7 +107,7 @@ def _facts(call: Call, done: Delivery) -> DeliveryFacts:
 
 def message(call: Call) -> str:
     """The commit message: the task's first line, then trailers."""
-    trailers = [f"Steersman-Run: {call.run}", f"Steersman-Tree: {call.given('tree')}"]
+    trailers = [*_origin(call), f"Steersman-Tree: {call.given('tree')}"]
     if call.given("contract"):
         trailers.append(f"Steersman-Contract: {call.given('contract')}")
     if call.given("confirmed_by"):
@@ -122,7 +122,13 @@ def undoing(call: Call) -> str:
     who = " ".join(printable(call.given("person") or "somebody").split())
     made = " and ".join((call.given("commit"), *call.given("also", ())))
     said = f"This takes back what run {call.run} delivered as {made}."
-    return f'Revert "{_title(call)}"\n\n{said}\n\nSteersman-Run: {call.run}\nReverted-by: {who}\n'
+    trailers = "\n".join((*_origin(call), f"Reverted-by: {who}"))
+    return f'Revert "{_title(call)}"\n\n{said}\n\n{trailers}\n'
+
+
+def _origin(call: Call) -> tuple[str, str]:
+    """The run, and the entry of its tape that asked for this commit: `audit verify` holds it against the tape."""
+    return f"Steersman-Run: {call.run}", f"Steersman-Entry: {call.effect.split(':')[1]}"
 
 
 def _title(call: Call) -> str:

@@ -1,14 +1,14 @@
-"""Brings what a change is judged by: the base tree, the files that its checks lead to, and its texts, within bounds.
+"""Brings what a change is judged by: the base tree, the files of its checks, and its texts, within bounds.
 
 **Invariant:** everything is read from recorded commits; nothing here says what it means.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steersman.contracts.commands import Argv, CommandResult
-from steersman.contracts.workspace import Change, Text
-from steersman.judges import trails
+from steersman.contracts.workspace import Change
 from steersman.judges.changes import Scene
+from steersman.judges.check_files import find_check_files, find_manifests, used_words
 from steersman.judges.manifests import outside_paths
 from steersman.judges.variants import files_with_tests
 from steersman.ports.workspace import Workspace
@@ -23,6 +23,7 @@ def scene_of(
     change: Change,
     checks: Sequence[Argv],
     before: Sequence[CommandResult] = (),
+    programs: Mapping[str, str] | None = None,
 ) -> Scene:
     """What `suspects` has to know of a change beside its names; `before` are the checks' results on the base."""
     there = frozenset(workspace.paths(base))
@@ -30,9 +31,13 @@ def scene_of(
     old, new = (
         {t.path: t for t in workspace.texts(commit, files, EACH, TOTAL)} for commit in (base, change.commit)
     )
-    trail = _trail(workspace, base, trails.Tree(there.union(change.files)), checks)
+    texts = {t.path: t for t in workspace.texts(base, find_manifests(checks, there), EACH, TOTAL)}
+    own = find_check_files(checks, there.union(change.files), texts)
     examples = frozenset(file for r in before if r.report is not None for file in r.report.examples)
-    return Scene(there, trail, old, new, files_with_tests(before), examples)
+    linked = any(t.kind == "link" and t.new for t in change.touched)
+    links = workspace.link_targets(change.commit) if linked else {}
+    ran = files_with_tests(before)
+    return Scene(there, own, used_words(checks, texts), old, new, ran, examples, links, programs or {})
 
 
 def code_outside(workspace: Workspace, commit: str) -> str:
@@ -42,18 +47,3 @@ def code_outside(workspace: Workspace, commit: str) -> str:
     ]
     texts = workspace.texts(commit, named, EACH, TOTAL)
     return next((place for t in texts for place in outside_paths(t.path, t.content)), "")
-
-
-def _trail(workspace: Workspace, base: str, tree: trails.Tree, checks: Sequence[Argv]) -> trails.Trail:
-    """Follows the checks from file to file, as long as there is something new to read."""
-    texts: dict[str, Text] = {}
-    left = trails.TOTAL
-    found = trails.trail(checks, tree, texts)
-    hop = 0
-    while found.wanted:
-        hop += 1
-        read = {t.path: t for t in workspace.texts(base, found.wanted, trails.EACH, left)}
-        left -= sum(len(t.content) for t in read.values())
-        texts |= {path: read.get(path, Text(path, "")) for path in found.wanted}
-        found = trails.trail(checks, tree, texts, hop)
-    return found

@@ -14,13 +14,16 @@ from steersman.judges.changes import Suspect, gating, instructions, suspects, to
 from steersman.ports.workspace import Workspace
 from steersman.runtime.call import Call
 from steersman.runtime.performers.scene import scene_of
+from steersman.runtime.project_files import program_roles
 
 
 def suspected(call: Call, workspace: Workspace, change: Change) -> tuple[Suspect, ...]:
     """The files of a change by which checks could be made to prove less, or agents be told something else."""
     checks = tuple(check.run for check in call.config.checks.values())
     commands = (*checks, *(step.run for step in call.config.worktree.setup))
-    scene = scene_of(workspace, call.given("base"), change, commands, _before(call))
+    scene = scene_of(
+        workspace, call.given("base"), change, commands, _before(call), program_roles(call.config)
+    )
     return suspects(change.touched, commands, scene)
 
 

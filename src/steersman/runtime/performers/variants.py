@@ -48,7 +48,7 @@ async def run_variants(
         return []
     workspace = call.world.workspace(call.config)
     change = await asyncio.to_thread(workspace.change, call.given("commit"), call.given("base"))
-    tests = find_test_files(change.touched, [*base, *results])
+    tests = find_test_files(change.touched, base, results)
     if not tests.paths:
         return []
     runner = _VariantRunner(call, workspace, round_of, change, tests)

@@ -1,0 +1,58 @@
+"""Reads the limits of this machine: the person's own settings file and the organisation's policy.
+
+**Invariant:** a limit that cannot be read is an error, never no limit.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from steersman.adapters.config import (
+    LoadedConfig,
+    amount_problems,
+    convert_amounts,
+    parse_toml,
+    read_settings_file,
+)
+from steersman.adapters.places import settings_path
+from steersman.contracts.limits import LimitFile, Limits
+from steersman.errors import UserError
+from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
+
+POLICY = "/etc/steersman/policy.toml"
+POLICY_VARIABLE = "STEERSMAN_POLICY"
+
+
+def apply_limits(loaded: LoadedConfig) -> LoadedConfig:
+    """The settings within every limit that holds here; a UserError lists what they ask for beyond one."""
+    files = read_limit_files()
+    problems = [f"{loaded.path}: {p}" for file in files for p in find_excesses(loaded.config, file)]
+    if problems:
+        raise UserError("\n".join(problems))
+    config, changes = tighten_config(loaded.config, files)
+    return loaded._replace(config=config, tightened=tuple(changes))
+
+
+def read_limit_files() -> tuple[LimitFile, ...]:
+    """The person's own file first, with its defaults where there is none, then every policy that holds."""
+    own = settings_path()
+    limits = read_limits(Path(own)) if os.path.lexists(own) else Limits()
+    named = os.environ.get(POLICY_VARIABLE, "")
+    policies = [*([POLICY] if os.path.lexists(POLICY) else []), *([named] if named else [])]
+    own_file = complete_own_limits(LimitFile(own, limits, own=True))
+    return (own_file, *(LimitFile(path, read_limits(Path(path))) for path in policies))
+
+
+def read_limits(path: Path) -> Limits:
+    """The limits in one file; a UserError names what is wrong with it."""
+    value = parse_toml(read_settings_file(path), str(path))
+    if problems := amount_problems(value):
+        raise UserError(f"{path}: {'; '.join(map(str, problems))}")
+    if isinstance(budget := value.get("budget"), dict):
+        value["budget"] = convert_amounts(budget)
+    try:
+        return msgspec.convert(value, Limits)
+    except msgspec.ValidationError as error:
+        known = "agents, [sandbox] mode, reads, network and hosts, [env] pass, [budget]"
+        raise UserError(f"{path}: {error}; it knows {known}") from None

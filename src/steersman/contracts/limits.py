@@ -1,0 +1,45 @@
+"""The person's own settings file and an organisation's policy: how far any repository's settings may go here."""
+
+from typing import Literal
+
+import msgspec
+
+from steersman.contracts.config import Budget, EnvName, Name, ReadPath, Text
+
+
+class SandboxLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The widest box that a repository may ask for; None says nothing."""
+
+    mode: Literal["required", "auto", "off"] | None = None
+    reads: tuple[ReadPath, ...] | None = None  # places outside the repository, and all below them
+    network: bool | None = None  # of checks
+    hosts: tuple[Text, ...] | None = None  # "host:port" that agents may reach beside their model's own
+
+
+class EnvLimits(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"names": "pass"}
+):
+    """Which variables of the person's environment a repository may pass on."""
+
+    names: tuple[EnvName, ...] | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One such file."""
+
+    agents: tuple[Name, ...] | None = None  # who may play a role or be talked to; None: anyone
+    sandbox: SandboxLimits = SandboxLimits()
+    env: EnvLimits = EnvLimits()
+    budget: Budget = Budget()  # the most that a run may use
+
+
+class LimitFile(msgspec.Struct, frozen=True):
+    """A file of limits and who wrote it: the person's own can be widened by the person."""
+
+    path: str
+    limits: Limits
+    own: bool = False
+
+
+# What holds for what the person's own file does not say, and where there is none.
+OWN_DEFAULTS = SandboxLimits(mode="auto", reads=(), network=False, hosts=())

@@ -1,0 +1,35 @@
+"""Reads text that is not the person's own and goes along with a task as data: `--issue FILE`, or `-`."""
+
+import sys
+
+from steersman.errors import UserError
+from steersman.judges.text import decode, visible
+
+MOST_BYTES = 128 * 1024
+TASK = "Resolve the issue whose text comes with this task as data."
+HELP = "Text of others that goes along as data, never as the task: a file, or - for standard input."
+
+
+def read_issue(file: str) -> str:
+    """The text of an issue; UserError where there is none, or more than `MOST_BYTES`."""
+    if not file:
+        return ""
+    try:
+        data = _read_bytes(file)
+    except OSError as error:
+        raise UserError(
+            f"cannot read --issue {file}: {error.strerror}; name a file with the text, or -"
+        ) from None
+    if len(data) > MOST_BYTES:
+        raise UserError(f"--issue {file} is longer than {MOST_BYTES} bytes: shorten the text")
+    text = decode(data)
+    if not visible(text):
+        raise UserError(f"--issue {file} holds no text: name a file with the text, or - for standard input")
+    return text
+
+
+def _read_bytes(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read(MOST_BYTES + 1) if sys.stdin is not None else b""
+    with open(file, "rb") as opened:
+        return opened.read(MOST_BYTES + 1)
