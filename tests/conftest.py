@@ -26,7 +26,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LAUNCHER = Launcher()
 if not os.environ.get("STEERSMAN_TEST_STARTS"):
-    Project.launch = staticmethod(LAUNCHER.launch)
+    Project.launcher = staticmethod(LAUNCHER.launch)
 
 TOP = Path(__file__).resolve().parent.parent
 

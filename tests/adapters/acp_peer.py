@@ -30,6 +30,7 @@ class Peer(acp.Agent):
 
     async def new_session(self, cwd, mcp_servers=None, **_):
         assert os.path.isabs(cwd)
+        self.cwd = cwd
         assert mcp_servers == []
         if self.behaviour == "no login":
             raise acp.RequestError.auth_required()
@@ -74,7 +75,7 @@ class Peer(acp.Agent):
             schema.PermissionOption(option_id="no", name="No", kind="reject_once"),
         ]
         told = []
-        for path in (f"{os.getcwd()}/in.txt", "/etc/out.txt"):
+        for path in (f"{self.cwd}/in.txt", "/etc/out.txt"):
             call = schema.ToolCallUpdate(
                 tool_call_id=path, kind="edit", title=path, locations=[schema.ToolCallLocation(path=path)]
             )

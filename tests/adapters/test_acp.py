@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.agents import acp_gemini, acp_opencode
 from steersman.adapters.agents.acp import AcpAgent, AcpOptions, told_usage
@@ -51,9 +52,7 @@ def tree(tmp_path):
         ("ask", "provider_permission_denied", ""),
         ("files", None, "refused: -32601"),
         ("no login", "provider_auth_error", ""),
-        ("refuse", "provider_invalid_request", ""),
         ("leave", "provider_crashed", ""),
-        ("other version", "provider_protocol_error", ""),
     ],
 )
 def test_an_agent_of_the_library_is_understood(tmp_path, tree, behaviour, error, text):
@@ -83,13 +82,14 @@ def test_a_cancel_is_told_and_then_seen_to(tmp_path, tree):
     async def cancelled():
         call = asyncio.ensure_future(agent(tmp_path, "wait").call(asked(tree)))
         assert await asyncio.to_thread(_appears, tree / "waiting.txt")
+        assert _peers(tree)
         call.cancel()
         await call
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled())
     assert (tree / "cancelled.txt").exists()
-    assert [pid for pid in os.listdir("/proc") if pid.isdigit() and _runs(pid)] == []
+    assert _peers(tree) == []
 
 
 def _appears(path, seconds=40):
@@ -99,9 +99,15 @@ def _appears(path, seconds=40):
     return path.exists()
 
 
-def _runs(pid):
+def _peers(tree):
+    """The processes that run the agent in this tree; those of other tests are none of this one's."""
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and _runs_in(pid, tree)]
+
+
+def _runs_in(pid, tree):
     try:
-        return str(PEER).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        here = os.path.samefile(os.readlink(f"/proc/{pid}/cwd"), tree)
+        return here and str(PEER).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
@@ -233,6 +239,16 @@ def test_no_message_breaks_it(tree, line):
     assert not talk.talk.heard().ended
 
 
+def test_another_version_and_a_refusal_are_failures(tree):
+    """Each has its class: a protocol that is not ours, and a model that says no."""
+    talk = Talk(tree)
+    talk.answer({"protocolVersion": 99})
+    assert talk.talk.heard().failure.error == "provider_protocol_error"
+    talk = Talk(tree).opened()
+    talk.answer({"stopReason": "refusal"})
+    assert talk.talk.heard().failure.error == "provider_invalid_request"
+
+
 def test_an_answer_to_nothing_ends_nothing(tree):
     """A result under a number that was not asked, or was answered before, changes nothing."""
     talk = Talk(tree).opened()
@@ -307,7 +323,7 @@ def test_nothing_is_allowed_for_ever(tree):
 # ── what agents mean ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("error", "status", "expected"),
     [
         ({"code": -32000, "message": "Authentication required"}, None, "provider_auth_error"),
@@ -365,7 +381,7 @@ def test_an_error_has_its_class(error, status, expected):
     assert failure_of(error, status).error == expected
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("reason", "error"),
     [
         ("end_turn", None),
@@ -380,7 +396,7 @@ def test_only_end_turn_is_a_good_end(reason, error):
     assert (found.error if found else None) == error
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("line", "error", "now"),
     [
         ("Attempt 1 failed with status 429. Retrying with backoff...", "provider_rate_limited", False),
@@ -468,7 +484,7 @@ def test_every_agent_is_recorded():
     assert len(RECORDINGS) >= 8 * len(KINDS)
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@for_each_case("path", RECORDINGS)
 def test_a_recorded_talk_has_its_class(path):
     """What a real agent has said, line by line, comes to the class that the call had."""
     told = json.loads(path.read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,7 +70,7 @@ CLASSES = {
 }
 
 
-@pytest.mark.parametrize(("version", "name"), fixtures())
+@for_each_case(("version", "name"), fixtures())
 def test_every_recorded_stream_has_its_class(version, name):
     """A recorded stream is read as the class it was recorded for, and only a call without a class has a text."""
     reply = heard(recorded(name, version), schema=name.startswith("schema"))
@@ -96,7 +96,7 @@ def test_usage_is_what_was_told():
     assert heard(result(total_cost_usd=True)).usage == Usage()
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("before", "told", "own", "used"),
     [
         (Usage(100, 10), Usage(30, 3), 30, Usage(30, 3)),  # told for this call
@@ -203,7 +203,7 @@ def test_the_order_of_keys_means_nothing():
     assert heard({**said, "stdout": turned}, writes=True) == heard(said, writes=True)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("status", "kind", "words", "expected"),
     [
         (401, None, "", AUTH),

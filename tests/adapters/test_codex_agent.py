@@ -68,9 +68,9 @@ def test_whose_sandbox_holds(home, isolated, permissions, mode):
 
 @pytest.mark.parametrize("tree", ["/tree", '/a "tree"', "/a\\tree'\n", "/木"])
 def test_the_tree_is_never_trusted(home, tree):
-    """Whatever the tree is called, codex is told not to take settings from it."""
+    """Whatever the tree is called, codex is told not to take settings from it, nor from where a reader starts."""
     found = settings(asked(tree), CodexOptions(), home)
-    assert found["projects"] == {tree: {"trust_level": "untrusted"}}
+    assert found["projects"] == {place: {"trust_level": "untrusted"} for place in (tree, str(home.start))}
     assert found["project_doc_max_bytes"] == 0
     assert found["features"]["hooks"] is False
     assert found["features"]["unbounded_connection_retries"] is False

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.agents.codex_events import CodexReader, classify, reset_of
 from steersman.adapters.agents.codex_rollout import keep, last_turn, lend, record, total
@@ -73,7 +74,7 @@ def test_every_recording_is_looked_at():
     assert {path.stem for path in FIXTURES.glob("*.json")} == set(CLASSES)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@for_each_case("name", CLASSES)
 def test_a_recorded_call_has_its_class(name):
     """The class of each recorded call is the one that the table gives it."""
     reply, _ = played(name)
@@ -143,7 +144,7 @@ def test_a_retry_that_came_through_is_forgotten():
     assert heard(retried).failure.error == "provider_network_error"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "line",
     [
         *(b"", b"\xff\xfe", b"[1]", b"null", b'{"type":7}', b'{"type":"turn.failed"}', b"[" * 100_000),
@@ -152,7 +153,6 @@ def test_a_retry_that_came_through_is_forgotten():
             b'{"type":"error","message":null}',
         ),
     ],
-    ids=lambda line: repr(line[:30]),
 )
 def test_no_line_breaks_it(line):
     """Whatever a line is, it is heard without an exception and never as success."""
@@ -181,7 +181,7 @@ def test_a_loop_of_denials_is_stopped():
     assert reader.heard().failure.error == "provider_permission_denied"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("sentence", "error"),
     [
         ("You've hit your usage limit. Try again at 3:04 PM.", "provider_rate_limited"),
@@ -206,7 +206,7 @@ def test_a_sentence_has_its_class_by_its_beginning(sentence, error):
     assert classify(sentence, NOW).error == error
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("sentence", "moment"),
     [
         ("Please try again in 11.5s.", NOW + dt.timedelta(seconds=11.5)),

@@ -4,6 +4,7 @@ import tomllib
 from decimal import Decimal
 
 import pytest
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,7 +94,7 @@ def test_least():
     assert Config().roles == {}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("usd", "micro"),
     [("8", 8_000_000), ("0.1", 100_000), ("0.50", 500_000), ("0.0000001", 1), ("1.0000001", 1_000_001), ("1e-3", 1_000),
      ("1_000.25", 1_000_250_000), ("0." + "3" * 90, 333_334), ("1000000", 10**12)],
@@ -110,7 +111,7 @@ def test_money_is_never_less(usd):
     assert 0 <= Decimal(micro) - usd * 1_000_000 < 1
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "usd",
     ["0", "0.0", "-1", "nan", "inf", "-inf", "true", '"8"', "[8]", "1000000.01", "1e400", "1e" + "9" * 30],
 )
@@ -151,6 +152,8 @@ PROBLEMS = {
     "check name": ('version = 1\n[checks]\n"a b" = ["x"]', 2, 'checks: "a b" does not match'),
     "setup": ('version = 1\n[worktree]\nsetup = ["uv sync"]', 3, "worktree.setup[0]: "),
     "setup blank": ('version = 1\n[worktree]\nsetup = [\n ["a"],\n [""]]', 3, "worktree.setup[1][0]: is empty"),
+    "like no grammar": ('version = 1\n[commands.grammars.x]\nstart = ["x"]\nlike = "pytst"\nruns = ["pytest", "x", "y"]', 4, "commands.grammars.x.like: 'pytst' is no grammar"),
+    "runs no grammar": ('version = 1\n[commands.grammars.x]\nstart = ["x"]\nruns = ["pytest", "x", "y"]', 4, "commands.grammars.x.runs[2]: 'y' is no grammar"),
     "no tests of none": ('version = 1\nno_tests = ["lint"]\n[checks]\nunit = ["x"]', 2, "no_tests[0]: 'lint' is no check: name one of [checks]"),
     "include": ('version = 1\n[worktree]\ninclude = ["a/../../x"]', 3, "worktree.include[0]: leaves"),
     "include root": ('version = 1\n[worktree]\ninclude = ["/etc/passwd"]', 3, "worktree.include[0]: leaves"),
@@ -170,7 +173,7 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "said"), PROBLEMS.values(), ids=PROBLEMS.keys())
+@for_each_case(("text", "line", "said"), PROBLEMS.values())
 def test_problems(text, line, said):
     """A problem names file, line, field and the fix."""
     message = refused(text)
@@ -327,7 +330,7 @@ def test_render_least():
     assert parse_config(on, "x").unattended.on_limit == "wait"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("table", "told"),
     [
         ('[roles.coder]\nagent = "scritped"\nscript = "x.yaml"', "roles.coder.agent: 'scritped' is no agent; did you mean `scripted`?"),

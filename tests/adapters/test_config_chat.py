@@ -1,6 +1,7 @@
 """Who can be talked to, as steersman.toml says it."""
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.config import parse_config
 from steersman.errors import UserError
@@ -39,7 +40,7 @@ def test_an_agents_own_options():
     assert (bob.agent, bob.model) == ("claude", "sonnet")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("old", "new", "said"),
     [
         ('host = "猫猫"', 'host = "x"', "line 3: chat.host: nobody is called 'x'"),

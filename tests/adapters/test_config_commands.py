@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.config import parse_config
 from steersman.contracts.config import (
@@ -10,6 +11,7 @@ from steersman.contracts.config import (
     SetupStep,
     check_commands,
     decode_frozen_config,
+    freeze_config,
     setup_commands,
 )
 from steersman.errors import UserError
@@ -62,16 +64,16 @@ def test_commands_of_a_configuration():
 def test_frozen_configurations_stay_readable():
     """A configuration frozen into a run is read back, also one from when checks were lists only."""
     config = parse_config(FILE, "steersman.toml")
-    assert decode_frozen_config(msgspec.json.encode(config)) == config
+    assert decode_frozen_config(msgspec.json.encode(config)) == freeze_config(config)
     old = b'{"checks":{"unit":["true"]},"worktree":{"setup":[["a","b"]]}}'
     assert decode_frozen_config(old).checks == {"unit": Check(("true",))}
     assert decode_frozen_config(old).worktree.setup == (SetupStep(("a", "b")),)
-    assert decode_frozen_config(b"{}") == Config()
+    assert decode_frozen_config(b"{}") == freeze_config(Config())
     with pytest.raises(msgspec.ValidationError):
         decode_frozen_config(b"[]")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("line", "problem"),
     [
         ('[checks]\na = { run = ["x"], cwd = "/etc" }', "line 3: checks.a.cwd: is not relative"),

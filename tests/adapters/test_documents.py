@@ -5,6 +5,7 @@ import os
 
 import pytest
 import yaml
+from cases import for_each_case
 
 from steersman.adapters.documents import MAX_BYTES, FileDocuments
 from steersman.errors import ContractError, UserError
@@ -62,7 +63,7 @@ def test_lines():
     assert read('{\n"mode":\n"x"}').lines[("mode",)] == 2
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("data", "said"),
     [
         ('{"a": 1,\n"a": 2}', "p.yaml, line 2: a: is given twice"),
@@ -113,7 +114,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_each_case("form", FORMS)
 def test_the_same_depth_in_every_form(form):
     """Thirty-two levels are read; of more the depth is told, and in an intent what looks like something to execute."""
     assert read(FORMS[form](nested(32)), "execution_intent").value["a"]

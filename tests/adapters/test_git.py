@@ -73,14 +73,19 @@ class TestConformance(WorkspaceConformance):
 
 
 class TestConformanceInALinkedTree(WorkspaceConformance):
-    """So it does when the person works in a linked working tree of a bare repository."""
+    """So it does in a linked working tree of a bare SHA-256 repository, below a path of spaces, quotes and other scripts."""
 
     @pytest.fixture
-    def workspace(self, repo, tmp_path):
+    def workspace(self, tmp_path):
         """The common layout with a bare clone and one working tree per branch."""
-        git(tmp_path, "clone", "-q", "--bare", str(repo), "bare")
-        git(tmp_path / "bare", "worktree", "add", "-q", str(tmp_path / "linked"), "main")
-        return GitWorkspace(tmp_path / "linked", tmp_path / "state")
+        place = tmp_path / 'it\'s a "größe" $(x) ;#'
+        repo = place / "repo"
+        git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256", str(repo))
+        (repo / "README").write_text("hello\n")
+        save(repo)
+        git(place, "clone", "-q", "--bare", str(repo), "bare")
+        git(place / "bare", "worktree", "add", "-q", str(place / "linked"), "main")
+        return GitWorkspace(place / "linked", place / "state")
 
 
 # -- problem and base ------------------------------------------------------------------------------------------------

@@ -37,9 +37,11 @@ def workspace(repo, tmp_path):
     return GitWorkspace(repo, tmp_path / "state")
 
 
-def test_links_are_listed(workspace):
-    """A commit's links are known by name."""
-    assert workspace.links(workspace.base(None).commit) == ("CLAUDE.md",)
+def test_links_are_listed(workspace, tmp_path):
+    """A commit's links are known by name and by what they lead to."""
+    commit = workspace.base(None).commit
+    assert workspace.links(commit) == ("CLAUDE.md",)
+    assert workspace.link_targets(commit) == {"CLAUDE.md": str(tmp_path / "outside")}
 
 
 def test_a_link_is_taken_away_and_put_back(workspace, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from steersman.adapters.git import GitWorkspace
 from steersman.errors import WorkspaceError
-from steersman.testing.conformance_workspace import RUN, WorkspaceConformance
+from steersman.testing.conformance_workspace import RUN
 
 
 def git(place, *args):
@@ -48,83 +48,69 @@ def has_reftable(folder):
 # -- kinds that keep every promise of the port -------------------------------------------------------------------------
 
 
-class TestLongHashes(WorkspaceConformance):
-    """A SHA-256 repository keeps every promise."""
-
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        return GitWorkspace(made(tmp_path / "repo", "--object-format=sha256"), tmp_path / "state")
-
-
-class TestReftable(WorkspaceConformance):
-    """So does one with reftables, where git has them."""
-
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        if not has_reftable(tmp_path / "probe"):
-            pytest.skip("NOT SHOWN: this git has no reftables")
-        return GitWorkspace(made(tmp_path / "repo", "--ref-format=reftable"), tmp_path / "state")
+def a_reftable(repo, tmp_path):
+    """References in a table, where git has them."""
+    if not has_reftable(tmp_path / "probe"):
+        pytest.skip("NOT SHOWN: this git has no reftables")
+    return made(tmp_path / "tables", "--ref-format=reftable")
 
 
-class TestLinkedReftable(WorkspaceConformance):
-    """And a linked working tree of such a one."""
-
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        if not has_reftable(tmp_path / "probe"):
-            pytest.skip("NOT SHOWN: this git has no reftables")
-        repo = made(tmp_path / "repo", "--ref-format=reftable")
-        git(repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
-        return GitWorkspace(tmp_path / "linked", tmp_path / "state")
+def a_linked_reftable(repo, tmp_path):
+    """A linked working tree of a repository with reftables."""
+    git(a_reftable(repo, tmp_path), "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    return tmp_path / "linked"
 
 
-class TestWorkingTreeOfAWorkingTree(WorkspaceConformance):
+def a_tree_of_a_tree(repo, tmp_path):
     """A linked working tree, made from within another one."""
-
-    @pytest.fixture
-    def workspace(self, repo, tmp_path):
-        git(repo, "worktree", "add", "-q", "-b", "one", str(tmp_path / "one"))
-        git(tmp_path / "one", "worktree", "add", "-q", "-b", "two", str(tmp_path / "one" / "two"))
-        return GitWorkspace(tmp_path / "one" / "two", tmp_path / "state")
+    git(repo, "worktree", "add", "-q", "-b", "one", str(tmp_path / "one"))
+    git(tmp_path / "one", "worktree", "add", "-q", "-b", "two", str(tmp_path / "one" / "two"))
+    return tmp_path / "one" / "two"
 
 
-class TestSeparateGitDirectory(WorkspaceConformance):
+def a_separate_directory(repo, tmp_path):
     """A checkout whose .git is a file that points elsewhere."""
-
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        return GitWorkspace(
-            made(tmp_path / "repo", f"--separate-git-dir={tmp_path / 'git'}"), tmp_path / "state"
-        )
+    return made(tmp_path / "apart", f"--separate-git-dir={tmp_path / 'git'}")
 
 
-class TestBorrowedObjects(WorkspaceConformance):
+def a_borrower(repo, tmp_path):
     """A clone that borrows its objects from another."""
-
-    @pytest.fixture
-    def workspace(self, repo, tmp_path):
-        git(tmp_path, "clone", "-q", "--shared", str(repo), "borrower")
-        return GitWorkspace(tmp_path / "borrower", tmp_path / "state")
+    git(tmp_path, "clone", "-q", "--shared", str(repo), "borrower")
+    return tmp_path / "borrower"
 
 
-class TestSubmodule(WorkspaceConformance):
+def a_submodule(repo, tmp_path):
     """The checkout of a submodule, whose git directory is its parent's."""
-
-    @pytest.fixture
-    def workspace(self, repo, tmp_path):
-        parent = made(tmp_path / "parent")
-        git(parent, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
-        return GitWorkspace(parent / "sub", tmp_path / "state")
+    parent = made(tmp_path / "parent")
+    git(parent, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
+    return parent / "sub"
 
 
-class TestOddPath(WorkspaceConformance):
-    """A path with spaces, quotes and letters of other scripts."""
+KINDS = [a_reftable, a_linked_reftable, a_tree_of_a_tree, a_separate_directory, a_borrower, a_submodule]
 
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        place = tmp_path / 'it\'s a "größe" $(x) ;#'
-        place.mkdir()
-        return GitWorkspace(made(place / "re po"), place / "state")
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_kind_of_repository_carries_a_change_there_and_back(repo, tmp_path, kind):
+    """Base, change, branch, merge, a second change on the moved branch and the way back (test_git.py has every promise)."""
+    workspace = GitWorkspace(kind(repo, tmp_path), tmp_path / "state")
+    assert workspace.problem() is None
+    base = workspace.base(None)
+    tree = Path(workspace.checkout("260101-second", base.commit, "260101-second:1:1").path)
+    (tree / "other").write_text("other\n")
+    second = workspace.capture("260101-second", str(tree), base.commit, "work")
+    tree = Path(workspace.checkout(RUN, base.commit, f"{RUN}:1:1").path)
+    (tree / "README").write_text("new\n")
+    recorded = workspace.capture(RUN, str(tree), base.commit, "work")
+    assert recorded.files == ("README",)
+    assert workspace.deliver(RUN, recorded.commit, base.commit, "branch", None, "m").tree == recorded.tree
+    merged = workspace.deliver(RUN, recorded.commit, base.commit, "merge", base.branch, "m")
+    assert workspace.base(None).commit == merged.commit
+    rebased = workspace.rebased("260101-second", second.commit, base.commit, base.branch, "moved")
+    assert (rebased.moved, rebased.conflicts, rebased.change.files) == (True, (), ("other",))
+    assert workspace.revert(RUN, merged.commit, base.branch, "Undo").tree == base.tree
+    workspace.remove(RUN)
+    assert workspace.base(None).tree == base.tree
+    assert not workspace.base(None).dirty
 
 
 # -- checkouts that look different -------------------------------------------------------------------------------------

@@ -62,17 +62,6 @@ class TestGit(MovedBaseConformance):
         return GitWorkspace(made(tmp_path / "repo"), tmp_path / "state")
 
 
-class TestLinkedTree(MovedBaseConformance):
-    """So it does from a linked working tree of a bare repository."""
-
-    @pytest.fixture
-    def workspace(self, tmp_path):
-        made(tmp_path / "repo")
-        git(tmp_path, "clone", "-q", "--bare", "repo", "bare")
-        git(tmp_path / "bare", "worktree", "add", "-q", str(tmp_path / "linked"), "main")
-        return GitWorkspace(tmp_path / "linked", tmp_path / "state")
-
-
 def change(workspace, files, run=RUN):
     """A recorded change of what main is now; None deletes, a Path is a link."""
     base = workspace.base("main").commit

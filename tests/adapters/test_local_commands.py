@@ -48,7 +48,7 @@ def workdir(tmp_path, monkeypatch, sandbox):
     return place
 
 
-def run(argv, workdir, *, source="project", seconds=20, allow=(), effect="none:0:0", setup=False, **more):
+def run(argv, workdir, *, source="project", seconds=120, allow=(), effect="none:0:0", setup=False, **more):
     commands: Commands = LocalCommands(allow, workdir.sandbox, **more)
     command = Command("unit", argv, source)
     return asyncio.run(commands.run(command, str(workdir), effect, seconds, setup=setup))
@@ -230,7 +230,7 @@ def test_a_check_runs_in_its_folder(workdir):
 
     def where(cwd):
         command = Command("where", ("pwd",), cwd=cwd)
-        return asyncio.run(commands.run(command, str(workdir), "none:0:0", 20))
+        return asyncio.run(commands.run(command, str(workdir), "none:0:0", 120))
 
     found = where("packages/a")
     assert (found.verdict, found.cwd) == ("passed", "packages/a")
@@ -272,7 +272,7 @@ OWN = "print('All fine: 32 tests')"
 def test_runners_that_nobody_knows(workdir, program, more, verdict, tests, reason):
     """A summary pattern counts tests, within a time; an exit code is enough where the project says so."""
     command = Command("unit", (PY, "-c", program), **more)
-    found = asyncio.run(LocalCommands((), workdir.sandbox).run(command, str(workdir), "none:0:0", 20))
+    found = asyncio.run(LocalCommands((), workdir.sandbox).run(command, str(workdir), "none:0:0", 120))
     assert (found.verdict, found.tests) == (verdict, tests)
     assert reason in found.reason
     assert found.exit_code_only == ("exit_code_is_enough" in more)

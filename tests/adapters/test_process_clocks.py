@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.processes import Clocks, execute
 
@@ -18,7 +19,7 @@ def run(code, clocks=60, **more):
     return asyncio.run(execute((PY, "-c", code), ".", ENV, clocks, "clocks:0:0", **more))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("code", "clocks", "expired"),
     [
         ("import time; time.sleep(60)", Clocks(0.3, 60, 60), "start"),
@@ -27,7 +28,6 @@ def run(code, clocks=60, **more):
         ("import time; time.sleep(60)", 0.3, "total"),
         ("import os, time; os.close(1); os.close(2); time.sleep(60)", Clocks(0.3, 60, 60), "start"),
     ],
-    ids=["says-nothing", "falls-silent", "talks-for-ever", "a-number-is-a-total", "closes-its-output"],
 )
 def test_the_clock_that_was_over_is_named(code, clocks, expired):
     """Whichever of the three clocks runs out first stops the program and gives the outcome its name."""

@@ -10,6 +10,7 @@ import time
 import uuid
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters import process_table, processes
 
@@ -101,7 +102,7 @@ def test_the_environment_is_what_was_given(effect, monkeypatch):
     assert names == {"PATH", "STEERSMAN_EFFECT", "STEERSMAN_CALL"}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("argv", "cwd", "words"),
     [
         (("no-such-program-here",), ".", "was not found"),
@@ -126,6 +127,22 @@ def test_ten_megabytes_are_capped(effect):
     assert done.output.startswith(b"HEADx")
     assert done.output.endswith(b"xTAIL")
     assert b"bytes left out" in done.output
+
+
+def test_no_secret_is_torn_by_a_cut(effect):
+    """Output is left out between lines, or in a long line between words: redaction never meets half a secret."""
+    token = b"ghp_" + b"Ab1" * 12
+    for sign in ("\\n", " "):
+        code = f"import sys; [sys.stdout.buffer.write(b'{token.decode()}{sign}') for _ in range(40_000)]"
+        done = run(PY, "-c", code, effect=effect)
+        head, _, tail = done.output.partition(b"[... ")
+        assert set((head + tail.partition(b" bytes left out ...]")[2]).split()) == {token}
+    heard = []
+    code = f"print('{token.decode()} ' * 1000)"
+    run(PY, "-c", code, effect=effect, lines=heard.append, line_cap=1010)
+    line, _, note = heard[0].partition(b" [...")
+    assert set(line.split()) == {token}
+    assert note == b" %d bytes of this line left out ...]" % (41_000 - len(line))
 
 
 def test_a_timeout_stops_the_whole_tree(effect, tmp_path):

@@ -82,16 +82,7 @@ FIND = (
 )
 LEAVES = "for n in (1, 2):\n    os.write(n, SUMMARY)\nos._exit(0)\n"
 HOSTILE = {
-    "os._exit(0)": ("import os\nos._exit(0)\n", "no_tests", "told nothing"),
     "os._exit(0) in a test": ("import os\ndef test_a(): os._exit(0)\n", "no_tests", "before its tests"),
-    "sys.exit(0) at import": ("import sys\nsys.exit(0)\n", "failed", ""),
-    "a summary and os._exit(0)": (FIND + LEAVES, "no_tests", "told nothing"),
-    "a report in the tree": (
-        "import os, pathlib\npathlib.Path('junit.xml').write_text('<testsuites/>')\nos._exit(0)\n",
-        "no_tests",
-        "told nothing",
-    ),
-    "the wire, taken by the test": (FIND + f"try: exec(FORGE)\nexcept OSError: pass\n{LEAVES}", "no_tests", "told nothing"),
     "the wire, taken by its child": (
         FIND + f"subprocess.run([sys.executable, '-c', FORGE])\n{LEAVES}",
         "no_tests",
@@ -108,12 +99,6 @@ HOSTILE = {
         FIND + f"for n in range(3, 40):\n    try: os.write(n, LINES.encode())\n    except OSError: pass\n{LEAVES}",
         "no_tests",
         "something else than the runner",
-    ),
-    "files where the report is": (
-        FIND + f"for name in ('wire', 'report.xml', 'steersman_wire.py'):\n"
-        f"    try: (pathlib.Path(place).parent / name).write_text(LINES)\n    except OSError: pass\n{LEAVES}",
-        "no_tests",
-        "told nothing",
     ),
     "leaving with 0 midway": ("import pytest\ndef test_a(): pass\ndef test_b(): pytest.exit('x', returncode=0)\ndef test_c(): assert 0\n", "no_tests", "after 1 of 3 tests"),
     "leaving with 0 at the end": ("import atexit, os\natexit.register(lambda: os._exit(0))\ndef test_a(): assert 0\n", "failed", "its exit code is 0"),
@@ -321,7 +306,8 @@ def test_go_reports_each_test_by_name(more, tmp_path):
     told = run(("go", "test", *more, "./..."), tmp_path, seconds=300)
     assert (told.verdict, told.tests) == ("passed", 1), told.output
     assert (told.report.passed, told.report.skipped) == (("x::TestA",), ("x::TestB",))
-    assert "--- PASS: TestA" in told.output
+    assert "--- SKIP: TestB" in told.output
+    assert "TestA" not in told.output
     (tmp_path / "a_test.go").write_text("package x\n")
     assert run(("go", "test", *more, "./..."), tmp_path, seconds=300).verdict == "no_tests"
 

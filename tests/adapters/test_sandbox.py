@@ -157,7 +157,7 @@ def test_limits_bind(sandbox, tree):
     )
     core, size, memory, told = run(sandbox, code, Box(writes=(str(tree),)), tree).split(maxsplit=3)
     assert (core, told) == ("0", "too much")
-    assert int(size) == sandboxes.FILE
+    assert int(size) == sandboxes.DISK_GB << 30
     assert 0 < int(memory) <= sandboxes.MEMORY_GB << 30
     assert resource.getrlimit(resource.RLIMIT_DATA)[1] == resource.RLIM_INFINITY
 
@@ -303,7 +303,7 @@ def test_the_store_itself_cannot_be_named(sandbox, tree):
     store = tree.parents[2] / "store.db"
     (tree / "link").symlink_to(store)
     for path in (store, tree / "link"):
-        with pytest.raises(ValueError, match="only working trees and homes"):
+        with pytest.raises(ValueError, match="only working trees, homes and programs"):
             asyncio.run(boxed(sandbox, ("true",), Box(reads=(str(path),)), tree))
 
 

@@ -9,6 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters import narrows as narrows_module
 from steersman.adapters.narrows import Narrows, Place, place
@@ -197,9 +198,7 @@ def test_a_place_is_a_host_and_a_port(text, found):
     assert place(text) == found
 
 
-@pytest.mark.parametrize(
-    "text", ["", "host", "host:", ":80", "host:0", "host:x", "u@host:80", "host:80/x", "a b:1:2"]
-)
+@for_each_case("text", ["", "host", "host:", ":80", "host:0", "host:x", "u@host:80", "host:80/x", "a b:1:2"])
 def test_anything_else_is_no_place(text):
     """A slip in a list of places is an error when the box is made."""
     with pytest.raises(ValueError, match=r"[Pp]ort"):

@@ -8,6 +8,7 @@ import time
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.adapters import processes
 from steersman.adapters.plain_yaml import read_yaml
@@ -401,7 +402,7 @@ def test_unreadable(tmp_path):
         load_script(path)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "word", ["no", "on", "null", "~", "1.0", "0x10", "12:30", "2026-02-28", "1_000", ".inf", "True", "<<"]
 )
 def test_words_stay_words(word):

@@ -4,6 +4,7 @@ import base64
 import json
 
 import pytest
+from cases import for_each_case
 
 from steersman.adapters.secrets import KnownSecrets, is_secret, values_in
 
@@ -37,13 +38,13 @@ ORDINARY = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), SECRET.items(), ids=SECRET.keys())
+@for_each_case(("name", "value"), SECRET.items())
 def test_secret(name, value):
     """By its name, or by a value that nobody would write by hand."""
     assert is_secret(name, value)
 
 
-@pytest.mark.parametrize(("name", "value"), ORDINARY.items(), ids=ORDINARY.keys())
+@for_each_case(("name", "value"), ORDINARY.items())
 def test_ordinary(name, value):
     """Places, plain words, numbers, hashes and fingerprints may stand in any text."""
     assert not is_secret(name, value)

@@ -315,3 +315,33 @@ def test_a_variable_of_the_project_is_an_input_of_setup(bench):
     for env, ran in (({"A": "1"}, 1), ({"A": "1"}, 0), ({"A": "2"}, 1)):
         commands = LocalCommands((), bench.sandbox, env=env)
         assert len(asyncio.run(commands.set_up(steps, bench.tree(), "r1:9:1", 60))) == ran
+
+
+LOCK = "open('Cargo.lock', 'a').write('locked\\n')"
+
+
+def test_a_lock_file_that_setup_makes_does_not_count_as_an_input(bench):
+    """A tree that is set up twice finds its first setup, though the place of the lock file is in the tree now."""
+    tree = bench.tree()
+    assert len(bench.set_up(tree, LOCK)) == 1
+    assert bench.set_up(tree, LOCK) == ()
+    assert bench.run(tree, "print(open('Cargo.lock').read())").output == "locked\n\n"
+
+
+def test_a_tree_whose_setup_is_gone_is_set_up_from_scratch(bench):
+    """The places at which the old setup was mounted are removed before its steps run again."""
+    tree = bench.tree()
+    bench.set_up(tree, LOCK)
+    for record in (bench.state / "setups").glob("*/record.json"):
+        record.unlink()
+    assert len(bench.set_up(tree, LOCK)) == 1
+    assert bench.run(tree, "print(open('Cargo.lock').read())").output == "locked\n\n"
+
+
+def test_setup_that_runs_twice_without_a_sandbox_is_no_part_of_a_change(open_bench):
+    """What the first setup left in the tree is still known as setup after the second."""
+    tree = open_bench.tree()
+    for _ in range(2):
+        open_bench.set_up(tree, LOCK)
+    made = open_bench.workspace.capture("r1", tree.path, tree.commit, "made")
+    assert (made.files, made.tree) == ((), tree.tree)

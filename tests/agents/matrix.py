@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,8 +17,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from steersman import bootstrap
 from steersman.adapters.sandbox import probe
+from steersman.adapters.trust_file import TrustFile
 from steersman.contracts.agent import AgentReply, AgentRequest
+from steersman.contracts.trust import Trusted
 from steersman.judges.reply import Parsed, parse_reply
 from steersman.testing.models import KEY, ModelServer, nobody
 from steersman.testing.models.cases import CONTENT, FILE, SCRIPTS, SLEEP, TEXT
@@ -25,6 +29,7 @@ from steersman.testing.models.cases import CONTENT, FILE, SCRIPTS, SLEEP, TEXT
 NONCE = "n0nce-of-this-call"
 PROMPT = f"Do what the script says. Answer with exactly one JSON object, nonce {NONCE}: now."
 ROWS = Path(os.environ.get("STEERSMAN_AGENT_ROWS", ".cache/agents/rows"))
+KEY_NAME = "SCRIPTED_MODEL_KEY"  # the variable with the key of a gateway of one's own
 CLEAN_WITHIN = 5.0  # seconds after the end of a call in which everything it started has to be gone
 
 
@@ -307,12 +312,27 @@ def project(rig: Rig, cli: Cli, url: str, **more: Any) -> Path:
     return top
 
 
+def allow_project(project: Path) -> str:
+    """Trusts a project's settings and allows its model server; the folder of the person's own settings."""
+    loaded = bootstrap.read_written_config(project)
+    state = bootstrap.state_dir(project)
+    TrustFile(state).record("steersman.toml", Trusted(loaded.powerful, "Ann", 0))
+    own = state.parent / "config" / "steersman" / "config.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    hosts = re.findall(r"http://([\w.]+:\d+)", (project / "steersman.toml").read_text(encoding="utf-8"))
+    own.write_text(
+        f'[sandbox]\nhosts = {json.dumps(hosts)}\n[env]\npass = ["{KEY_NAME}", "SCRIPTED_API_KEY"]\n'
+    )
+    return str(own.parent.parent)
+
+
 def run_killed(cli: Cli, rig: Rig) -> Row:
     """`steersman run` with a tool under way, killed with -9: who is alive a few seconds later?"""
     with ModelServer(SCRIPTS["kill -9"]) as server:
         for name, value in cli.environment(server.url, KEY).items():
             rig.monkeypatch.setenv(name, value)
         top = project(rig, cli, server.url)
+        rig.monkeypatch.setenv("XDG_CONFIG_HOME", allow_project(top))
         before = _own(rig)
         argv = (sys.executable, "-P", "-m", "steersman", "run", "make add() add", "--mode", "implementation")
         with (rig.root / "work" / "told.txt").open("wb") as told:

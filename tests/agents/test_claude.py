@@ -13,7 +13,7 @@ from msgspec import structs
 
 from steersman.adapters.agents.claude import ClaudeAgent, ClaudeOptions
 from steersman.adapters.sandbox import probe
-from steersman.testing.models import KEY, ModelServer, Say, Shell
+from steersman.testing.models import KEY, ModelServer, Say, Shell, Use
 from steersman.testing.models.cases import SCRIPTS, edit, say
 
 PROGRAM = os.environ.get("STEERSMAN_CLAUDE") or str(
@@ -65,6 +65,25 @@ def ask(rig, server, case="text", **more):
     kept = {key: more.pop(key) for key in ("sessions", "model") if key in more}
     agent = Claude().agent(rig.place, probe("required"), {**options, **kept})
     return asyncio.run(agent.call(structs.replace(request(CASES[case], rig, options), **more)))
+
+
+def test_a_reader_starts_outside_the_tree_and_reads_it(rig):
+    """What the tree is called by is readable, and the directory in which claude starts is another one, and empty."""
+    heard = []
+
+    def model(turn):
+        heard.append((turn.last, turn.prompt + turn.system))
+        looks = (
+            Use("Read", {"file_path": str(rig.work / "README.md")}),
+            Use("Glob", {"pattern": "**/*"}),
+        )
+        return looks[turn.results] if turn.results < len(looks) else Say("read")
+
+    with ModelServer(model) as server:
+        reply = ask(rig, server)
+    assert (reply.text, reply.denied) == ("read", ())
+    assert "# a project" in "".join(last for last, _ in heard)
+    assert "No files found" in heard[-1][0]
 
 
 def test_a_session_is_continued_in_another_directory(rig):

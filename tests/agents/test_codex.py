@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from install import program
-from matrix import CASES, request, run_case, run_killed
+from matrix import CASES, KEY_NAME, request, run_case, run_killed
 from msgspec import structs
 
 from steersman.adapters.agents.codex import CodexAgent, CodexOptions
@@ -14,7 +14,6 @@ from steersman.testing.models import KEY, ModelServer, Say, Shell
 from steersman.testing.models.cases import CONTENT, FILE, SLEEP, TEXT, edit, say, shell
 
 VERSION = "0.166.0"
-KEY_NAME = "SCRIPTED_MODEL_KEY"
 
 
 class Codex:

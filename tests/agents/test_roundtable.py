@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from matrix import allow_project
 from test_claude import Claude
 from test_codex import Codex
 
@@ -94,9 +95,10 @@ def settled(project, url):
 
 
 def steersman(project, *words):
-    """The command line, as somebody called Ann types it."""
+    """The command line, as somebody called Ann types it, who trusts the project and allows its model server."""
     argv = (sys.executable, "-P", "-m", "steersman", *words)
     env = {**os.environ, "GIT_AUTHOR_NAME": "Ann", "GIT_COMMITTER_NAME": "Ann", "STEERSMAN_PERSON": "Ann"}
+    env["XDG_CONFIG_HOME"] = allow_project(project)
     return subprocess.run(
         argv,
         cwd=project,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from cases import for_each_case
 from gate import OUTSIDE, found_in, types_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -302,7 +303,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("lines", WRITTEN.values(), ids=WRITTEN.keys())
+@for_each_case("lines", WRITTEN.values())
 def test_nothing_makes_text_into_code_or_fetches(lines):
     """Gate D: no annotation holds text that somebody else evaluates, no class is made of text, no schema fetches, no
     template looks up; under whichever name."""
@@ -310,13 +311,13 @@ def test_nothing_makes_text_into_code_or_fetches(lines):
     assert found(HELD + lines)
 
 
-@pytest.mark.parametrize("line", PLAIN)
+@for_each_case("line", PLAIN)
 def test_the_gate_can_fail(line):
     """Each of these would be found."""
     assert found(line)
 
 
-@pytest.mark.parametrize("line", SLY.values(), ids=SLY.keys())
+@for_each_case("line", SLY.values())
 def test_no_way_around_the_gate_is_known(line):
     """Gate D: each of these reaches the world without naming it at first sight, and would be found."""
     assert found(line)

@@ -2,11 +2,12 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.contracts import replies
 
 
-@pytest.mark.parametrize("contract", replies.REPLIES)
+@for_each_case("contract", replies.REPLIES)
 def test_schema(contract):
     """Each schema is closed, names every field as required and needs no reference to be read."""
     schema = replies.reply_schema(contract)

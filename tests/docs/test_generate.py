@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import jsonschema_rs
-import pytest
+from cases import for_each_case
 
 TOP = Path(__file__).resolve().parents[2]
 SCHEMAS = TOP / "docs" / "reference" / "schemas"
@@ -42,7 +42,7 @@ def test_drift_is_named(tmp_path, monkeypatch):
     assert g.drifted() == []
 
 
-@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda p: p.name)
+@for_each_case("path", sorted(SCHEMAS.glob("*.json")))
 def test_schemas(path):
     """Every published schema is a schema."""
     assert jsonschema_rs.meta.is_valid(json.loads(path.read_text(encoding="utf-8")))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import click
-import pytest
+from cases import for_each_case
 
 from steersman.adapters.sandbox import probe
 from steersman.faces.cli import cli
@@ -56,7 +56,7 @@ def test_the_readme_keeps_the_promises_word_for_word():
     assert listed == [(str(n), words) for n, words in enumerate(PROMISES, 1)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+@for_each_case("page", PAGES)
 def test_every_relative_link_leads_somewhere(page):
     """A link to a file finds the file, and a link to a section finds its heading."""
     links = [link for link in LINK.findall(FENCE.sub("", text_of(page))) if "://" not in link]
@@ -77,7 +77,7 @@ def slug(heading):
     return words.strip().replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+@for_each_case("page", PAGES)
 def test_every_command_and_option_exists(page):
     """`steersman …` in a page is a command of the command line, with options that it has."""
     wrong = {said: trouble for said in commands_in(page) if (trouble := unknown(said))}
@@ -195,7 +195,7 @@ def test_every_page_can_be_found_from_the_first():
     assert sorted(str(p.relative_to(TOP)) for p in written - seen) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
+@for_each_case("page", PAGES)
 def test_no_registry_and_no_path_of_a_machine(page):
     """Pages name neither a package registry's host nor an absolute path of somebody's machine."""
     text = text_of(page)

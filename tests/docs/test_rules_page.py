@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from cases import for_each_case
 
 from steersman.adapters.registry_files import FileRegistries
 from steersman.judges.planning import cel
@@ -26,7 +26,7 @@ def test_the_rule_of_the_page(tmp_path):
     assert loaded.registry.usable("rule", "rule_payments_need_two") is not None
 
 
-@pytest.mark.parametrize("when", ROWS)
+@for_each_case("when", ROWS)
 def test_the_conditions_of_the_page(when):
     """Each condition in the table compiles."""
     assert not isinstance(cel.compiled(when), tuple)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from cases import for_each_case
 
 from steersman import bootstrap
 from steersman.errors import StoreBroken
@@ -32,7 +33,7 @@ def _verbs(group: Lazy, name: str = "steersman") -> Iterator[tuple[str, Verb]]:
 VERBS = dict(_verbs(cli))
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each_case("name", VERBS)
 def test_every_command_has_examples_exit_codes_and_json(name: str) -> None:
     """Help ends with examples of the command itself and its exit codes; --json and --project are options of each."""
     verb = VERBS[name]
@@ -45,7 +46,7 @@ def test_every_command_has_examples_exit_codes_and_json(name: str) -> None:
     assert verb.help
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each_case("name", VERBS)
 def test_every_example_can_be_parsed(name: str) -> None:
     """Examples are real: their options and arguments are those of the commands."""
     import shlex
@@ -67,7 +68,7 @@ def test_every_example_can_be_parsed(name: str) -> None:
 
 def test_the_spoken_commands_are_all_there() -> None:
     """The dozen everyday verbs and the groups."""
-    wanted = "init run acknowledge runs show watch gates approve rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
+    wanted = "init trust run acknowledge runs show watch gates approve accept-evidence rework reject answer send followup abort resume fork why report audit machine doctor demo check chat revert plan intent registry memory facts tasks repl"
     assert set(wanted.split()) == set(COMMANDS)
     assert {n.split()[2] for n in VERBS if n.startswith("steersman plan")} == {
         "make", "answer", "explain", "verify", "diff",
@@ -81,7 +82,7 @@ def test_the_spoken_commands_are_all_there() -> None:
 
 
 def test_nothing_approves_but_the_answers() -> None:
-    """No option of any command approves: only approve, answer and followup --confirm do, for a person."""
+    """No option of any command approves: only approve, accept-evidence, answer and followup --confirm do, for a person."""
     for name, verb in VERBS.items():
         options = {o for p in verb.params for o in p.opts}
         assert not options & {"--approve", "--auto-approve", "--no-confirm", "--force-approve"}, name

@@ -1,12 +1,13 @@
 """What stands after a word of the prompt: read as the command line would read it, and refused where it says more."""
 
 import pytest
+from cases import for_each_case
 
 from steersman.errors import UserError
 from steersman.faces.lexicon import overriding
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("words", "read"),
     [
         ('--override "I accept the risk"', ("I accept the risk", "")),
@@ -24,7 +25,7 @@ def test_an_override_has_a_reason_and_perhaps_a_phase(words, read):
     assert overriding(words) == read
 
 
-@pytest.mark.parametrize("words", ["now", "--to test", '--override "x" --force', "--override x --to", "--override x --to y"])  # fmt: skip
+@for_each_case("words", ["now", "--to test", '--override "x" --force', "--override x --to", "--override x --to y"])  # fmt: skip
 def test_nothing_else_goes_with_next(words):
     """An option that there is not is no part of a reason."""
     with pytest.raises(UserError):

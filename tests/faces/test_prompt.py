@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import for_each_case
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
@@ -146,7 +147,7 @@ def test_where_a_line_is_too_short_there_are_several():
     assert " ".join(line.strip() for line in narrow[1:-1]) == legal
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("keys", "lines", "begun"),
     [
         ("/next\r/approve\r", ["/next", "/approve"], ""),

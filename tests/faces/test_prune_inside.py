@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from steersman.bootstrap import main, open_journal
+from steersman.bootstrap import load_config, main, open_journal
+from steersman.judges.powerful_parts import digest_lines
 
 CREW = "version: 1\n" + "".join(f"{role}: [{{say: yes}}]\n" for role in ("coder", "reviewer", "tester"))
 ROLES = "".join(
@@ -24,6 +25,8 @@ def over(tmp_path, monkeypatch):
     who = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
     for argv in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "base")):
         subprocess.run(["git", *argv], cwd=project, check=True)
+    digest = digest_lines(load_config(project).powerful)
+    assert main(["trust", "--digest", digest, "--project", str(project)]) == 0
     assert main(["run", "a task", "--project", str(project)]) == 3
     run = open_journal(str(project), reading=True).heads()[0].run
     assert main(["reject", run, "--project", str(project)]) == 0

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from cases import for_each_case
 
 from steersman.errors import UserError
 from steersman.faces.replies import complete
@@ -10,14 +11,14 @@ from steersman.faces.replies import complete
 ASKED = (SimpleNamespace(id="q-1", text="Negative?"), SimpleNamespace(id="q-2", text="Which?"))
 
 
-@pytest.mark.parametrize("text", ["[1]", " [] ", '["yes", "no"]', '[{"q-1": "yes"}]'])
+@for_each_case("text", ["[1]", " [] ", '["yes", "no"]', '[{"q-1": "yes"}]'])
 def test_a_list_answers_nothing(text):
     """JSON that is neither an object by question nor words is a slip: it is refused, not taken for both answers."""
     with pytest.raises(UserError, match="a JSON list answers no question"):
         complete(text, ASKED)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     "text", ["yes, both", '"yes"', "5", "true", "[1] is the better one", '{"q-1": "a", "q-2": "b"}']
 )
 def test_words_and_answers_by_question(text):

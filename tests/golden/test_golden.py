@@ -41,7 +41,8 @@ def entries(journal, run):
 
 def go_on(bridge, run, choice=None):
     """Drives a run on, migrated where what it can still reach has changed since; answers its gate first when told to."""
-    posted = bridge.answer(bridge.gate(run), choice, "bob") if choice else None
+    gate = bridge.gate(run) if choice else None
+    posted = bridge.answer(gate, choice, "bob", digest=gate.digest) if gate else None
 
     async def on():
         driver = Driver(bridge.world)

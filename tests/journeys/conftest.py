@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checkpoints import Checkpoints
 from voyage import TESTS, WRONG, Project
 
 
@@ -21,9 +22,23 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repo
 
 
+@pytest.fixture(scope="session")
+def kept_states(tmp_path_factory: pytest.TempPathFactory) -> Checkpoints:
+    """The place where stories begin alike, and its states."""
+    return Checkpoints(tmp_path_factory.mktemp("kept"), Project.launcher)
+
+
 @pytest.fixture
-def project(tmp_path: Path, template: Path) -> Project:
+def checkpoints(kept_states: Checkpoints) -> Checkpoints:
+    """For modules whose stories leave nothing running: what they have in common is run once."""
+    return kept_states
+
+
+@pytest.fixture
+def project(request: pytest.FixtureRequest, tmp_path: Path, template: Path) -> Project:
     """A project of this test's own."""
+    if "checkpoints" in request.fixturenames:
+        return request.getfixturevalue("checkpoints").begin(template)
     return Project(tmp_path, template)
 
 

@@ -63,20 +63,21 @@ WAY = [
 
 
 def hand_out(project: Project, script: dict[str, Any], deliver: str = "branch", more: str = "") -> None:
-    """Writes steersman.toml and the crew's script, and commits them."""
+    """Writes steersman.toml and commits it; the crew's script is beside the repository, so that it can change."""
     roles = "".join(
-        f'[roles.{role}]\nagent = "scripted"\nscript = "crew.yaml"\nretries = 0\n' for role in ROLES
+        f'[roles.{role}]\nagent = "scripted"\nscript = "../crew.yaml"\nretries = 0\n' for role in ROLES
     )
     told = f'version = 1\ndeliver = "{deliver}"\n[checks]\nunit = {json.dumps(UNIT)}\n[rules]\nred_base = "fix"\n{roles}{more}'
     (project.repo / "steersman.toml").write_text(told, encoding="utf-8")
     rewrite(project, script)
     project.git("add", "-A")
-    project.git("commit", "-qm", "crew")
+    project.git("commit", "-q", "--allow-empty", "-m", "crew")
+    project.trust()
 
 
 def rewrite(project: Project, script: dict[str, Any]) -> None:
     """Another script for the crew, from the next call on."""
-    (project.repo / "crew.yaml").write_text(json.dumps(script), encoding="utf-8")
+    (project.place / "crew.yaml").write_text(json.dumps(script), encoding="utf-8")
 
 
 def phases(project: Project, run: str) -> list[str]:

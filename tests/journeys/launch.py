@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 PYTHON = sys.executable
 # Read when the command works; not by the interpreter, a library at its start or whoever looks at a process from outside.
 CHANGES = re.compile(
-    r"PATH|HOME|XDG_STATE_HOME|TMPDIR|TERM|COLUMNS|PAGER|EDITOR|VISUAL|SSH_ASKPASS|GIT_\w+|STEERSMAN_PERSON"
+    r"PATH|HOME|XDG_STATE_HOME|XDG_CONFIG_HOME|STEERSMAN_POLICY|TMPDIR|TERM|COLUMNS|PAGER|EDITOR|VISUAL|SSH_ASKPASS|GIT_\w+|STEERSMAN_PERSON"
     r"|ANTHROPIC_API_KEY|MY_SERVICE_TOKEN|MOOD"
 )
 STAYS = {"PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8"}

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import apsw
 import pytest
+from cases import for_each_case
 from voyage import UNIT, WRONG, Project, Said, changed, story
+
+pytestmark = pytest.mark.usefixtures("checkpoints")
 
 
 def one_line(said: Said, code: int, *parts: str) -> None:
@@ -54,27 +57,24 @@ def test_a_prefix_that_fits_two_runs(project: Project) -> None:
     one_line(project.call("show", first[:5]), 2, first, second, "write more of it")
 
 
-@pytest.mark.parametrize(
-    ("event", "why"),
-    [
+def test_events_that_may_not_happen(project: Project) -> None:
+    """Each is refused with what is legal now, and the refusal is on tape; the run is where it was."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    for event, why in (
         ("nonsense", "roundtable has no event 'nonsense'"),
         ("tests_passed", "comes from effect, never from a person"),
         ("start_coder", "comes from machine, never from a person"),
         ("merge_granted", "comes from gate, never from a person"),
         ("task_received", "no row for task_received in finalize fits now"),
-    ],
-)
-def test_an_event_that_may_not_happen(project: Project, event: str, why: str) -> None:
-    """It is refused with what is legal now, and the refusal is on tape; the run is where it was."""
-    run = project.run(story(mode="proposal")).json()["run"]
-    data = {"task_ref": "p-x"} if event == "task_received" else {}
-    said = project.call("send", run, event, "--data", json.dumps(data), "--json")
-    one_line(said, 4, why, "task_followup_received, aborted_by_operator")
-    told = said.json()
-    assert (told["result"], told["exit_code"]) == ("refused", 4)
-    (refused,) = [e for e in project.entries(run) if e["kind"] == "refused"]
-    assert (refused["event"], refused["seq"]) == (event, told["seq"])
-    assert "task_followup_received" in refused["legal"]
+    ):
+        data = {"task_ref": "p-x"} if event == "task_received" else {}
+        said = project.call("send", run, event, "--data", json.dumps(data), "--json")
+        one_line(said, 4, why, "task_followup_received, aborted_by_operator")
+        told = said.json()
+        assert (told["result"], told["exit_code"]) == ("refused", 4)
+        refused = [e for e in project.entries(run) if e["kind"] == "refused"][-1]
+        assert (refused["event"], refused["seq"]) == (event, told["seq"])
+        assert "task_followup_received" in refused["legal"]
     assert project.call("approve", run).code == 0
 
 
@@ -94,7 +94,7 @@ def test_data_that_does_not_fit(project: Project) -> None:
 # ── steersman.toml and the script ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("text", "parts"),
     [
         ('deliver = "nowhere"', ("line 2", "deliver")),
@@ -102,7 +102,6 @@ def test_data_that_does_not_fit(project: Project) -> None:
         ("deliver = ", ("line 2",)),
         ("[budget]\nusd = -1", ("line 3", "budget.usd")),
     ],
-    ids=["wrong value", "unknown field", "no TOML", "not an amount"],
 )
 def test_a_broken_configuration(project: Project, text: str, parts: tuple[str, ...]) -> None:
     """The error names file, line and field; nothing is created."""
@@ -124,15 +123,15 @@ def test_nobody_plays_a_role(project: Project) -> None:
 def test_a_script_that_is_not_there_or_broken(project: Project) -> None:
     """A crew's script is read before anything starts; its problems name the line."""
     project.prepare(story())
-    (project.repo / "crew.yaml").write_text("version: 1\ncoder:\n  - sey: hello\n")
+    (project.place / "crew.yaml").write_text("version: 1\ncoder:\n  - sey: hello\n")
     said = project.call("run", "x")
     assert said.code == 2, said
     assert "crew.yaml, line 3" in said.err
-    (project.repo / "crew.yaml").unlink()
+    (project.place / "crew.yaml").unlink()
     one_line(project.call("run", "x"), 2, "cannot read the script")
 
 
-GARBAGE = ["not JSON", "{}", '{"decision": "approve"}', '{"decision": "maybe"', "\x1b[2Japprove", '[{"decision":"approve"}]',
+GARBAGE = ["\x1b[2Japprove", '{"decision": "approve"}',  # tests/judges/test_reply.py has many more
            '{"decision":"approve","summary":"read","must_fix":[],"nice_to_have":[],"tests":[],"security":[],"nonce":"x"}']  # fmt: skip
 
 
@@ -160,16 +159,14 @@ def test_a_coder_that_edits_outside_its_tree(project: Project) -> None:
 # ── the store ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "words", [["runs"], ["show", "2"], ["run", "x"], ["audit", "verify"], ["resume"]], ids=" ".join
-)
-def test_a_corrupt_database(project: Project, words: list[str]) -> None:
+def test_a_corrupt_database(project: Project) -> None:
     """A store that is no database is named with the next step, and left as it is."""
     project.run(story(mode="proposal"))
     for name in ("store.db-wal", "store.db-shm"):
         (project.state / name).unlink(missing_ok=True)
     (project.state / "store.db").write_bytes(b"this is no database" * 1000)
-    one_line(project.call(*words), 5, "store.db", "steersman doctor")
+    for words in (["runs"], ["show", "2"], ["run", "x"], ["audit", "verify"], ["resume"]):
+        one_line(project.call(*words), 5, "store.db", "steersman doctor")
     assert (project.state / "store.db").read_bytes().startswith(b"this is no database")
     assert project.call("doctor").code == 5
 
@@ -282,10 +279,14 @@ def test_a_store_from_a_newer_version(project: Project) -> None:
         one_line(project.call(*words), 5, "newer steersman", "upgrade")
 
 
-def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project) -> None:
-    """One broken run is put aside with its reason; listing and the others go on."""
-    broken = project.run(story(mode="proposal")).json()["run"]
-    whole = project.call("run", "again", "--json").json()["run"]
+@pytest.mark.parametrize("broken_first", [True, False])
+def test_a_run_whose_tape_is_broken_does_not_stop_the_others(project: Project, broken_first: bool) -> None:
+    """One broken run is put aside with its reason, wherever it stands in a list; listing and the others go on."""
+    runs = [
+        project.run(story(mode="proposal")).json()["run"],
+        project.call("run", "again", "--json").json()["run"],
+    ]
+    broken, whole = sorted(runs, reverse=not broken_first)
     db = apsw.Connection(str(project.state / "store.db"))
     db.execute("UPDATE entry SET body = ? WHERE run = ? AND seq = 3", (b"{}", broken))
     db.close()
@@ -331,7 +332,8 @@ def test_a_disk_that_cannot_be_written(project: Project, words: list[str]) -> No
         if words == ["runs"]:
             assert said.code == 0
         else:
-            one_line(said, 5, "store.db")
+            command = said.err.splitlines()[-1].split()[1:]
+            one_line(project.call(*command, XDG_STATE_HOME=place), 5, "trust.json")
     assert (project.repo / "calc.py").read_text() == WRONG
     assert project.git("status", "--porcelain") == ""
 
@@ -395,11 +397,11 @@ def test_a_dirty_repository(project: Project) -> None:
 # ── usage ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("words", "part"),
     [
         (["rnu", "x"], "did you mean `run`?"),
-        (["run"], "Missing argument"),
+        (["run"], "a run needs a task"),
         (["run", ""], "needs a task"),
         (["run", "\u200b"], "needs a task"),
         (["run", "x", "--mode", "other"], "--mode"),
@@ -409,7 +411,6 @@ def test_a_dirty_repository(project: Project) -> None:
         (["--project", "/nowhere", "runs"], "not a directory"),
         (["report"], "Missing argument"),
     ],
-    ids=lambda w: " ".join(w) if isinstance(w, list) else None,
 )
 def test_wrong_usage(project: Project, words: list[str], part: str) -> None:
     """Wrong usage is exit 2, one line, with the way to help; in JSON too when asked for."""
@@ -454,7 +455,7 @@ def test_dry_creates_nothing(project: Project) -> None:
     assert (told["agent_calls"], told["agent_attempts"]) == (3 + 3 * 4, 2 * (3 + 3 * 4))
     assert told["checks"] == {"unit": ["python3", "-m", "unittest", "-q"]}
     assert told["budget"] == {"turns": 9}
-    assert not (project.place / "state").exists()
+    assert not (project.state / "store.db").exists()
     assert not (project.repo / ".steersman").exists()
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from voyage import Project, changed, story
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 POOR = story(budget={"turns": 2})
 
 

@@ -44,11 +44,12 @@ def talk(project: Project):
         (project.repo / "steersman.toml").write_text(
             config(told or story()) + TALKERS + more, encoding="utf-8"
         )
-        (project.repo / "crew.yaml").write_text(json.dumps(crew()))
+        (project.place / "crew.yaml").write_text(json.dumps(crew()))
         for name, script in (("bob", bob), ("cat", cat)):
             (project.repo / f"{name}.yaml").write_text(json.dumps(script))
         project.git("add", "-A")
         project.git("commit", "-qm", "talkers")
+        project.trust()
         return project
 
     return made
@@ -204,7 +205,8 @@ def test_doctor_looks_at_whom_one_can_talk_to(talk):
     """Each by name; one whose script is missing is told with its file."""
     project = talk()
     assert "ok    @猫猫: can be talked to" in project.call("doctor").out
-    (project.repo / "bob.yaml").unlink()
+    project.git("rm", "-qf", "bob.yaml")
+    project.git("commit", "-qm", "Remove the script")
     said = project.call("doctor")
     assert said.code == 1
     assert "MEND  @bob: cannot read the script" in said.out

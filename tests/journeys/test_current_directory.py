@@ -9,7 +9,7 @@ from voyage import Project
 
 COMMANDS = (
     "", "--help", "--version", "nonsense", "doctor", "runs --json", "gates", "show", "why", "report", "resume", "tasks list", "machine list",
-    "machine check", "machine show roundtable", "registry list", "memory list", "chat threads", "check command pytest", "audit verify",
+    "machine check coordinator", "machine show roundtable", "registry list", "memory list", "chat threads", "check command pytest", "audit verify",
     "intent check none.json", "plan none.json", "run x",
 )  # fmt: skip
 

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from voyage import RIGHT, STEERSMAN, TESTS, Project, crew, story
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 
 def test_a_failed_delivery_is_told_and_repeated(project: Project) -> None:
     """With a branch in its way the run ends with 1 and says what to type; out of its way, that delivers."""
@@ -86,7 +88,8 @@ def test_commits_that_were_reset_away_do_not_come_back(project: Project, mode: s
 
 
 def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Project) -> None:
-    """Confirmation, evidence gate and merge gate, each with who and what of; variants stand apart from the evidence."""
+    """Confirmation, evidence gate and merge gate, each with who and what of; variants stand apart from the evidence.
+    The evidence gate is answered by its own verb with its digest alone; the others are not answered by that."""
     more = TESTS + "\n    def test_more(self):\n        self.assertEqual(add(1, 1), 2)\n"
     edits = {"calc.py": RIGHT, "test_calc.py": more, "pytest.ini": "[pytest]\n"}
     coder = [
@@ -99,9 +102,19 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
     ]
     run = project.run(story(mode="proposal", deliver="merge", crew=crew(coder=coder))).json()["run"]
     asked = [project.call("gates", run, "--json").json()[0]["digest"]]
-    for person in ("bea", "cleo"):
-        assert project.call("approve", run, STEERSMAN_PERSON=person).code == 3
-        asked.append(project.call("gates", run, "--json").json()[0]["digest"])
+    assert project.call("approve", run, STEERSMAN_PERSON="bea").code == 3
+    asked.append(project.call("gates", run, "--json").json()[0]["digest"])
+    line = f"accept-evidence {run} {asked[-1][:8]}"
+    for words in (("approve", run), ("accept-evidence", run), ("accept-evidence", run, "12345678"), ("accept-evidence", run, asked[-1][:7]), ("answer", run, "approve", "--digest", asked[-1])):  # fmt: skip
+        refused = project.call(*words)
+        assert (refused.code, line in refused.err) == (4, True), (words, refused)
+    shown = project.call("show", run).out
+    assert "pytest.ini: pytest loads it." in shown
+    assert line in shown
+    assert project.call("accept-evidence", run, asked[-1][:8], STEERSMAN_PERSON="cleo").code == 3
+    refused = project.call("accept-evidence", run, asked[-1][:8])
+    assert (refused.code, f"approve {run}" in refused.err) == (4, True)
+    asked.append(project.call("gates", run, "--json").json()[0]["digest"])
     assert project.call("approve", run, STEERSMAN_PERSON="dora").code == 0
     told = project.call("report", run).out
     tree = project.git("rev-parse", "main^{tree}").strip()

@@ -220,12 +220,11 @@ def test_the_machine_is_published_as_it_is_executed(project: Project) -> None:
     assert {"from", "on", "when", "to", "cap", "label", "source"} == table["rows"][0].keys()
     assert project.call("machine", "show", "roundtable", "--format", "mermaid").out.startswith("stateDiagram")
     assert "| `test` |" in project.call("machine", "show", "roundtable").out
-    checked = project.call("machine", "check", "--json")
+    checked = project.call("machine", "check", "roundtable", "--json")
     assert checked.code == 0
-    told, planner, task = checked.json()
+    (told,) = checked.json()
     assert told["cases"] > 1000
-    assert told["findings"] == planner["findings"] == task["findings"] == []
-    assert planner["cases"] > 200
+    assert told["findings"] == []
     assert "roundtable" in project.call("machine", "list").out
 
 

@@ -49,16 +49,6 @@ HIDES = (
     "import pytest\n\nfrom shop import READY, total\n\n\n@pytest.mark.skipif(not READY, reason='later')\n"
     "def test_total():\n    assert total([1, 2]) == 3\n\n\ndef test_ready():\n    assert READY in (True, False)\n"
 )
-NODE = {
-    "package.json": '{"type": "module"}\n',
-    "calc.js": "export const add = (a, b) => a - b;\n",
-    "calc.test.js": "import { describe, it, test } from 'node:test';\nimport assert from 'node:assert';\n"
-    "import { add } from './calc.js';\ntest('locks after 3 failed logins', () => assert.ok(add));\n"
-    "describe('calc', () => { it('adds', () => assert.equal(add(2, 3), 5)); });\n",
-    "more.test.js": "import test from 'node:test';\nimport assert from 'node:assert';\n"
-    "import { total } from './calc.js';\ntest('totals', () => assert.equal(total([1, 2]), 3));\n",
-}
-FIXED = "export const add = (a, b) => a + b;\nexport const total = (all) => all.reduce(add, 0);\n"
 GO = {
     "go.mod": "module x\n\ngo 1.18\n",
     "calc.go": "package x\n\nfunc Add(a, b int) int { return a - b }\n",
@@ -70,11 +60,6 @@ GO = {
 }
 UNBOXED = '[sandbox]\nmode = "off"\n'  # in a box go builds its whole library anew
 RATE = {"shop/shop.go": "package shop\n\nconst Rate = 3\n"}
-LEAVES = (
-    'package x\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
-    '\tfmt.Print("=== RUN   TestAdd\\n--- PASS: TestAdd (0.00s)\\nPASS\\n")\n\tcode := 0\n\tos.Exit(code)\n}\n\n'
-    "func Add(a, b int) int { return a - b }\n"
-)
 STORIES = {
     "unittest": Story(
         "approved",
@@ -82,7 +67,6 @@ STORIES = {
         {"calc.py": RIGHT + CHECKED, "shop.py": SHOP},
         checks={"unit": ["python3", "-m", "unittest", "-v"]},
     ),
-    "pytest": Story("approved", PYTESTS, {"shop.py": WARNS}, checks={"unit": PYTEST}),
     "pytest, and a test hides": Story(
         "gate evidence",
         {**PYTESTS, "test_shop.py": HIDES},
@@ -91,15 +75,10 @@ STORIES = {
         holds="test_shop.py::test_total",
     ),
 }
-if shutil.which("node"):
-    STORIES["node"] = Story("approved", NODE, {"calc.js": FIXED}, checks={"unit": ["node", "--test"]})
 if shutil.which("go"):
     CHECK = {"unit": ["go", "test", "./..."]}
     right = GO["calc.go"].replace("-", "+")
     STORIES["go"] = Story("approved", GO, {"calc.go": right, **RATE}, checks=CHECK, more=UNBOXED)
-    STORIES["go, and its tests never run"] = Story(
-        "max_iterations_reached", GO, {"calc.go": LEAVES, **RATE}, checks=CHECK, more=UNBOXED
-    )
 
 
 @pytest.fixture(autouse=True)

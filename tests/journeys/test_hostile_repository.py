@@ -4,7 +4,6 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
 from voyage import RIGHT, Project, crew, story
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
@@ -13,10 +12,10 @@ import hostile
 from steersman.testing.minefield import COMMANDS, FORMS, HOOKS
 
 
-@pytest.mark.parametrize("sandbox", ["auto", "off"])
-def test_nothing_that_a_repository_names_is_run(sandbox: str) -> None:
-    """Setup, checks, capture, each form of delivery, revert, fork, abort: none of more than a thousand mines goes off."""
-    sailed, _ = hostile.sailed(sandbox, COMMANDS)
+def test_nothing_that_a_repository_names_is_run() -> None:
+    """Setup, checks, capture, each form of delivery, revert, fork, abort: none of more than a thousand mines goes off,
+    with no box around it (the proof has it with one, too)."""
+    sailed, _ = hostile.sailed("off", COMMANDS)
     assert sailed.marks == []
     assert hostile.expected(sailed.told) == []
     assert len(sailed.laid) > 10 * (len(COMMANDS) + len(FORMS) + len(HOOKS)) // 2

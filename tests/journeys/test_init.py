@@ -24,6 +24,8 @@ if words[:1] in (["ci"], ["install"]):
 elif words[:1] == ["test"]:
     assert pathlib.Path("node_modules", "ready").exists(), "setup has not run"
     assert os.environ["CI"] == "true"
+    if pathlib.Path("fails-test").exists():
+        sys.exit("the build fails before a test")
     print("  Total:     3\\n  Passed:    3\\n  Skipped:   0" if "--workspaces" not in words else "fine")
 """
 
@@ -137,13 +139,13 @@ def test_checks_of_packages_have_their_folder(project: Project) -> None:
 
 
 def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) -> None:
-    """A red check is kept, its failing tests are listed with the line to write; --yes alone acknowledges nothing."""
+    """A red check is kept, its failing tests are listed with the command that acknowledges them; --yes alone acknowledges nothing."""
     said = project.call("init", "--yes")
     assert said.code == 0, said
     (name,) = json.loads(project.call("init", "--yes", "--force", "--json").out)["checks"]["unittest"][
         "failed"
     ]
-    assert f'known_failures = ["{name}"]' in said.out
+    assert f"1 test failed: {name}" in said.out
     assert "init --force --acknowledge-failures" in said.out
     assert "known_failures" not in written(project)
     assert project.call("init", "--check", "--yes").code == 1
@@ -156,6 +158,17 @@ def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) ->
     assert said.code == 0, said
     assert "every check is proven" in said.out
     assert (project.repo / "steersman.toml").read_text() == before
+
+
+def test_a_check_that_does_not_come_to_its_tests_is_not_proven(project: Project) -> None:
+    """Where one package is green and another fails before a test, init ends with 1 and says what to do next."""
+    packages = {f"{folder}/{name}": text for folder in ("one", "two") for name, text in PACKAGE.items()}
+    commit(project, {**packages, "two/fails-test": ""})
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert said.code == 1, said
+    assert "npm-one: passed · 3 tests" in said.out
+    assert "npm-two: failed · exit code 1" in said.out
+    assert "next: edit steersman.toml, then `steersman init --check`" in said.out
 
 
 def test_check_proves_an_edited_file_again(project: Project) -> None:

@@ -39,6 +39,7 @@ def boxed(project: Project, mode: str) -> None:
     project.prepare(voyage.story())
     with (project.repo / "steersman.toml").open("a", encoding="utf-8") as file:
         file.write(f'[sandbox]\nmode = "{mode}"\n')
+    project.allow('[sandbox]\nmode = "off"\n')
     project.git("commit", "-qam", "box")
 
 
@@ -138,9 +139,10 @@ def test_a_place_that_was_refused_is_on_tape_and_in_the_report(project):
     command = (
         f'agent = "command"\ncommand = {json.dumps([sys.executable, "reach.py"])}\nhosts = ["127.0.0.1:9009"]'
     )
-    scripted = '[roles.coder]\nagent = "scripted"\nscript = "crew.yaml"'
+    scripted = '[roles.coder]\nagent = "scripted"\nscript = "../crew.yaml"'
     toml.write_text(toml.read_text().replace(scripted, f"[roles.coder]\n{command}"))
     project.git("commit", "-qam", "reach")
+    project.allow('[sandbox]\nhosts = ["127.0.0.1:9009"]\n')
     said = project.call("run", "Fix add", "--mode", "implementation")
     assert said.code == 0, said
     run = project.only()
@@ -180,6 +182,7 @@ def test_a_place_to_read_has_to_be_one(project, place):
     wanted = os.path.join(str(project.place), place)
     with (project.repo / "steersman.toml").open("a", encoding="utf-8") as file:
         file.write(f"[sandbox]\nreads = [{json.dumps(wanted)}]\n")
+    project.allow(f'[sandbox]\nreads = ["{project.place}"]\n')
     said = project.call("run", "Fix add")
     assert said.code == 2, said
     assert "[sandbox] reads: " in said.err

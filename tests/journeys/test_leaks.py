@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import for_each_case
 from voyage import APPROVE, CHANGES, RIGHT, Project, config, story
 
 from steersman.judges.findings import finding_id
@@ -91,7 +92,7 @@ def leaky(projects) -> tuple[Project, str, list[str]]:
     crew, bob = project.place / "crew.yaml", project.place / "bob.yaml"
     crew.write_text(json.dumps(CREW))
     bob.write_text(json.dumps(BOB))
-    told = config(story()).replace('"crew.yaml"', json.dumps(str(crew)))
+    told = config(story()).replace('"../crew.yaml"', json.dumps(str(crew)))
     told += (
         f'[redact]\nenv = ["MOOD"]\n[chat.agents.bob]\nagent = "scripted"\nscript = {json.dumps(str(bob))}\n'
     )
@@ -139,7 +140,7 @@ def kept(project: Project) -> list[Path]:
     return [path for path in files if "worktrees" not in path.parts]
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each_case("name", ALL)
 def test_nothing_of_it_is_on_the_disk(leaky, name):
     """Neither plain nor in base64, in no table, no log, no transcript, no report, no name of a file."""
     project, _, _ = leaky
@@ -152,7 +153,7 @@ def test_nothing_of_it_is_on_the_disk(leaky, name):
         assert not [form for form in forms if form in data or form in str(path).encode()], path
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each_case("name", ALL)
 def test_nothing_of_it_is_printed(leaky, name):
     """Whatever a command says about the run."""
     _, _, out = leaky

@@ -7,6 +7,8 @@ from errand import crew as task_crew
 from errand import hand_out
 from voyage import TESTS, UNIT, WRONG, crew, story
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 LOUD = TESTS.replace(
     "        self",
     "        import sys; print('said aloud'); print('said in anger', file=sys.stderr)\n        self",
@@ -67,7 +69,7 @@ def test_a_run_that_is_to_fix_the_base(project):
     worse = crew(
         coder=[{"mode": "implementation", "say": "x", "edit": [{"write": "calc.py", "text": WRONG + "#\n"}]}]
     )
-    (project.repo / "crew.yaml").write_text(json.dumps(worse))
+    (project.place / "crew.yaml").write_text(json.dumps(worse))
     done = project.call(
         "run", "Fix add", "--mode", "implementation", "--max-iterations", "1", "--fix-base", "--json"
     )

@@ -7,6 +7,8 @@ from voyage import Project, story
 
 from steersman.testing.forge import FakeForge
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 
 def merged(project: Project) -> str:
     """A run whose change is merged into main."""

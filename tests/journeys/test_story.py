@@ -6,6 +6,8 @@ import pytest
 from launch import Order
 from voyage import APPROVE, CHANGES, RIGHT, Project, changed, crew, story
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 TWO_ROUNDS = crew(
     coder=[
         {"mode": "proposal", "say": "I will add."},
@@ -94,7 +96,7 @@ def test_a_follow_up_reopens_a_finished_run(project: Project) -> None:
     assert first.code == 0, first
     run = first.json()["run"]
     crew_now = changed(told, "crew", "coder", 0, "edit", to=[{"append": "calc.py", "text": "# and more\n"}])
-    (project.repo / "crew.yaml").write_text(json.dumps(crew_now["crew"]))
+    (project.place / "crew.yaml").write_text(json.dumps(crew_now["crew"]))
     more = project.call("followup", run, "and more, please")
     assert more.code == 0, more
     assert project.git("show", f"steersman/{run}:calc.py").endswith("# more\n# and more\n")

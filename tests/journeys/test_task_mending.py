@@ -7,6 +7,8 @@ import pytest
 from errand import crew, hand_out
 from voyage import Project
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 
 def standing(project: Project) -> tuple[str, Path, tuple]:
     """A task at its open decision, its folder, and where it is."""

@@ -9,6 +9,8 @@ from errand import BUILT, FINE, PASSES, PLAN, crew, delivered, hand_out, paper, 
 from test_tasks import now, typed
 from voyage import APPROVE, NAMES, RIGHT, UNIT, WRONG, Project
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 OTHER = "a note\n"
 
 
@@ -186,7 +188,7 @@ def test_what_is_no_plan_for_this_project_is_refused_before_anything_starts(
 # ── by a crew ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-CREW = '[task]\ncodegen = "roundtable"\ncode_reviewers = ["judge"]\n[roles.judge]\nagent = "scripted"\nscript = "crew.yaml"\n'
+CREW = '[task]\ncodegen = "roundtable"\ncode_reviewers = ["judge"]\n[roles.judge]\nagent = "scripted"\nscript = "../crew.yaml"\n'
 
 
 def gang(**instead):

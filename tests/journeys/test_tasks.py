@@ -26,6 +26,8 @@ from errand import (
 from launch import Order
 from voyage import RIGHT, Project, Said, story
 
+pytestmark = pytest.mark.usefixtures("checkpoints")
+
 
 def typed(project: Project, *lines: str, words=("repl",)) -> Said:
     """A sitting whose entries come from a pipe."""
@@ -286,7 +288,14 @@ def test_no_override_past_what_nobody_has_looked_at(project: Project):
     went_on(project, run, 1)
     assert now(project) == ("test", "evidence")
     assert refused(project, run) == "evidence waits for an answer, and nothing is waived in place of one"
-    typed(project, "/approve the hooks were wrong", "/quit")
+    (gate,) = project.call("gates", run, "--json").json()
+    assert gate["why"] == "pytest.ini: pytest loads it."
+    digest = gate["digest"][:8]
+    told = typed(
+        project, "/approve", "/accept-evidence", f"/accept-evidence {digest} the hooks were wrong", "/quit"
+    )
+    assert f"/accept-evidence {digest}" in told.out
+    assert "approve does not accept evidence" in told.out + told.err
     assert now(project) == ("accept", "decide")
     done = project.call("tasks", "accept", run)
     assert "what it does to the tests was accepted by ann: the hooks were wrong" in done.out
@@ -438,7 +447,7 @@ def test_what_can_be_completed(project: Project):
         [run],
         ["plan.files.json", "planning/planning.ai.json"],
         ["--override"],
-        ["accept"],
+        ["accept", "accept-evidence"],
         [],
         [],
     ]

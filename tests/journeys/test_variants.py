@@ -119,6 +119,34 @@ def test_a_rewritten_test_is_asked_about_by_name(name: str, tmp_path: Path) -> N
     assert ran.changed == ""
 
 
+EMBEDDED = {  # a test inside the product, and how the test file makes the runner find it
+    "pytest": (
+        "\n\ndef test_inside():\n    assert add(0, 0) is not None\n",
+        "from calc import test_inside\n",
+    ),
+    "unittest": (
+        "\n\nimport unittest\n\n\nclass Inside(unittest.TestCase):\n    def test_inside(self):\n        pass\n",
+        "from calc import Inside\n",
+    ),
+    "node": ("require('node:test')('inside', () => {});\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EMBEDDED])
+def test_a_test_inside_the_product_does_not_hide_it(name: str, tmp_path: Path) -> None:
+    """The base's tests still judge the new product, although a test runs from its file now."""
+    kind, (inside, found) = KINDS[name], EMBEDDED[name]
+    edits = {
+        kind.product: kind.base[kind.product].replace("a + b", "a + b + 1") + inside,
+        kind.test: found
+        + kind.base[kind.test].replace("== 5", "== 6").replace(", 5)", ", 6)")
+        .replace("(0, 0) == 0", "(0, 0) == 1").replace("(0, 0), 0)", "(0, 0), 1)"),
+    }  # fmt: skip
+    ran = Ran(tmp_path, kind.base, edits, kind.check, kind.more)
+    assert ran.ended == "gate evidence", ran.must_fix + ran.questions
+    assert "2 tests passed before and fail with the new code" in ran.questions
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_tests_may_be_renamed_reformatted_and_moved(name: str, tmp_path: Path) -> None:
     """The base's tests pass with the new code, and no fewer tests run: nobody is asked."""

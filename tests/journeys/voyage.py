@@ -8,11 +8,19 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from launch import PYTHON, STAYS, Launch, Order, started
+
+from steersman import bootstrap
+from steersman.adapters import places
+from steersman.adapters.trust_file import FILE_NAME, TrustFile
+from steersman.contracts.trust import Trusted
+from steersman.errors import SteersmanError
 
 STEERSMAN = (PYTHON, "-m", "steersman")
 WRONG = "def add(a, b):\n    return a - b\n"
@@ -26,6 +34,7 @@ class Add(unittest.TestCase):
     def test_add(self):
         self.assertEqual(add(2, 3), 5)
 """
+THEN = "2026-01-01T12:00:00Z"  # when people commit: the same story has the same commits
 UNIT = ["python3", "-m", "unittest", "-q"]
 APPROVE = {
     "decision": "approve",
@@ -83,7 +92,9 @@ def changed(of: dict[str, Any], *path: Any, to: Any) -> dict[str, Any]:
 class Project:
     """One repository with its own state directory."""
 
-    launch: Launch = staticmethod(started)  # the suite puts its slipway in place
+    launcher: Launch = staticmethod(started)  # the suite puts its slipway in place
+    trusted = True  # a person trusts whatever the story writes
+    _seen: dict[Path, bytes] | None = None  # what was there when it was trusted
 
     def __init__(self, place: Path, template: Path) -> None:
         self.place, self.repo = place, place / "repo"
@@ -96,19 +107,60 @@ class Project:
             **STAYS,
         }
 
+    def trust(self, env: Mapping[str, str] | None = None) -> None:
+        """Trusts the settings as they are, the way `steersman trust` records it; broken ones stay what they are."""
+        state = Path(places.state_of(self.repo.resolve(), env or self.env))
+        if not self.trusted or self._seen == self._settings(state):
+            return
+        trust = TrustFile(state)
+        for folder in (self.repo, *(path.parent for path in self.repo.glob("*/steersman.toml"))):
+            with suppress(SteersmanError, OSError):
+                loaded = bootstrap.read_written_config(folder)
+                name = str(loaded.path.relative_to(self.repo.resolve())) if loaded.path else ""
+                known = trust.read(name)
+                if loaded.powerful and (known is None or known.lines != loaded.powerful):
+                    trust.record(name, Trusted(loaded.powerful, "ann", 0))
+        self._seen = self._settings(state)
+
+    def _settings(self, state: Path) -> dict[Path, bytes]:
+        """All that trust depends on: settings, what lies beside them, the commits of branches, and the record itself."""
+        git, beside = self.repo / ".git", self.repo / ".steersman"
+        places = [
+            self.repo.glob("steersman.toml"),
+            self.repo.glob("*/steersman.toml"),
+            git.glob("refs/heads/**/*"),
+        ]
+        places += [folder.rglob("*") for folder in beside.glob("*") if folder.name != "runs"]
+        files = [path for found in places for path in found]
+        files += [
+            git / "HEAD",
+            git / "packed-refs",
+            self.place / ".config/steersman/config.toml",
+            state / FILE_NAME,
+        ]
+        return {path: path.read_bytes() for path in files if path.is_file()}
+
+    def allow(self, text: str) -> None:
+        """Writes the person's own settings, which limit what any repository may ask for."""
+        own = self.place / ".config" / "steersman" / "config.toml"
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(text, encoding="utf-8")
+
     # ── what is there ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def prepare(self, told: dict[str, Any]) -> None:
-        """Writes steersman.toml and the crew's script, and commits them."""
+        """Writes steersman.toml and commits it; the crew's script is beside the repository, so that it can change."""
         (self.repo / "steersman.toml").write_text(config(told), encoding="utf-8")
-        (self.repo / "crew.yaml").write_text(json.dumps(told["crew"]), encoding="utf-8")
+        (self.place / "crew.yaml").write_text(json.dumps(told["crew"]), encoding="utf-8")
         self.git("add", "-A")
-        self.git("commit", "-qm", "crew")
+        self.git("commit", "-q", "--allow-empty", "-m", "crew")
+        self.trust()
 
     def git(self, *words: str) -> str:
         who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
+        env = {**self.env, "GIT_AUTHOR_DATE": THEN, "GIT_COMMITTER_DATE": THEN}
         done = subprocess.run(
-            ["git", *who, *words], cwd=self.repo, env=self.env, capture_output=True, check=True, timeout=60
+            ["git", *who, *words], cwd=self.repo, env=env, capture_output=True, check=True, timeout=60
         )
         return done.stdout.decode()
 
@@ -123,11 +175,22 @@ class Project:
     def call(self, *words: str, timeout: float = 180, fresh: bool = False, **env: str) -> "Said":
         """Runs one command to its end; `fresh`: the start itself is part of the story."""
         order = Order(words, self.repo, {**self.env, **env}, timeout=timeout)
-        done = (started if fresh else self.launch)(order)
+        done = self.launch(order, fresh=fresh)
         return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def launch(self, order: Order, *, fresh: bool = False) -> subprocess.CompletedProcess[bytes]:
+        """Runs one command to its end, in a project whose settings a person trusts."""
+        self.trust(order.env)
+        return (started if fresh else self.launcher)(order)
+
+    def accept_evidence(self, run: str, **env: str) -> "Said":
+        """Looks at the gate and accepts its evidence by the beginning of the digest that it shows."""
+        (gate,) = self.call("gates", run, "--json").json()
+        return self.call("accept-evidence", run, gate["digest"][:8], **env)
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         """Starts one command that the test will meet again."""
+        self.trust({**self.env, **env})
         return subprocess.Popen(
             [*STEERSMAN, *words],
             cwd=self.repo,
@@ -194,7 +257,7 @@ def config(told: dict[str, Any]) -> str:
         lines += [
             f"[roles.{role}]",
             'agent = "scripted"',
-            'script = "crew.yaml"',
+            'script = "../crew.yaml"',
             f"retries = {told['retries']}",
         ]
     told = {**told, "rules": {"red_base": "fix", **told["rules"]}}  # the project's test fails at first

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from ferry import (
     ASK,
     COMPUTES,
@@ -137,7 +138,7 @@ WRONG = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("changes", "words"), WRONG, ids=[words[:60] for _, words in WRONG])
+@for_each_case(("changes", "words"), WRONG)
 def test_a_contradiction_is_told_when_the_machine_is_built(changes, words):
     """A bad table never runs: it is refused with a sentence that says which line is wrong."""
     with pytest.raises(DefinitionError, match="ferry: ") as told:
@@ -208,7 +209,7 @@ DECIDES = {
 # fmt: on
 
 
-@pytest.mark.parametrize("what", DECIDES)
+@for_each_case("what", DECIDES)
 def test_the_digest_covers_what_decides(what):
     """Whatever decides is in the digest: a run made under another definition is noticed."""
     assert DECIDES[what]() != FERRY.digest

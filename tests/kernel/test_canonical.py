@@ -3,8 +3,8 @@
 import hashlib
 
 import msgspec
-import pytest
 import rfc8785
+from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,15 +71,13 @@ REFUSED = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("value", "why"), REFUSED, ids=[why for _, why in REFUSED])
+@for_each_case(("value", "why"), REFUSED)
 def test_what_may_not_go_on_tape_is_named(value, why):
     """A value without a canonical form is refused at the edge, with the place."""
     assert unacceptable(value) == why
 
 
-@pytest.mark.parametrize(
-    "value", [None, True, 0, LARGEST, -LARGEST, "é", "\ue000", [], {}, {"a": [None, (1, 2)]}]
-)
+@for_each_case("value", [None, True, 0, LARGEST, -LARGEST, "é", "\ue000", [], {}, {"a": [None, (1, 2)]}])
 def test_what_may_go_on_tape_is_let_through(value):
     """Plain JSON without floats is acceptable; True is a truth value, not a number."""
     assert unacceptable(value) is None

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from ferry import (
     COMPUTES,
     DRY,
@@ -81,14 +82,14 @@ CHANGES = {
 # fmt: on
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@for_each_case("what", CHANGES)
 def test_what_a_run_can_still_reach_is_compared(what):
     """A change in the part that a run can still reach is told in words, state by state."""
     m, told = CHANGES[what]
     assert difference(OLD, plain(definition(m)), "sail") == told
 
 
-@pytest.mark.parametrize("what", [w for w in CHANGES if w not in ("the abort", "the successes")])
+@for_each_case("what", [w for w in CHANGES if w not in ("the abort", "the successes")])
 def test_what_a_run_cannot_reach_any_more_is_its_own(what):
     """A run whose remaining part is unchanged goes on, whatever else has changed."""
     m, _ = CHANGES[what]

@@ -1,6 +1,7 @@
 """Fingerprints: every part that decides has a version and a hash, and the hash notices what the version forgot."""
 
 import pytest
+from cases import for_each_case
 from kites import TEXTS, edited, executed
 
 from steersman.errors import DefinitionError
@@ -45,14 +46,14 @@ EDITS = {
 # fmt: on
 
 
-@pytest.mark.parametrize("what", EDITS)
+@for_each_case("what", EDITS)
 def test_an_edit_is_seen_where_it_decides(what):
     """An edit changes the hash of every part that it can decide about, and no version by itself."""
     edit, parts = EDITS[what]
     assert changed(edited(**edit)) == (parts, [])
 
 
-@pytest.mark.parametrize("what", EDITS)
+@for_each_case("what", EDITS)
 def test_the_texts_alone_are_enough(what):
     """Functions are found in the texts by their names and their calls, also when the machine was made from others."""
     edit, parts = EDITS[what]

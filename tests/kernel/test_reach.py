@@ -1,6 +1,6 @@
 """What a piece of source reaches: every function and constant it names, through imports, and nothing else."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.kernel.reach import Texts
 
@@ -150,19 +150,19 @@ def _ids(cases):
     return [f"{name}: {' '.join(new.split())[:40]}" for name, edit in cases for _, new in edit.values()]
 
 
-@pytest.mark.parametrize(("name", "edit"), REACHED, ids=_ids(REACHED))
+@for_each_case(("name", "edit"), REACHED)
 def test_what_is_reached_counts(name, edit):
     """A change in anything that a function reaches, wherever it lies, is another hash."""
     assert hashed(name, **edit) != hashed(name)
 
 
-@pytest.mark.parametrize(("name", "edit"), UNTOUCHED, ids=_ids(UNTOUCHED))
+@for_each_case(("name", "edit"), UNTOUCHED)
 def test_what_is_not_reached_does_not_count(name, edit):
     """Comments, layout, docstrings, a function's annotations, and what it does not reach, change nothing."""
     assert hashed(name, **edit) == hashed(name)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("one", "other"),
     [
         ("{**a, b: c}", "{b: a, **c}"),

@@ -1,7 +1,7 @@
 """Entries: what a step, a refusal, a note and a seal say; what a run's status and outcome are."""
 
 import msgspec
-import pytest
+from cases import for_each_case
 from ferry import FERRY, RUN, Context, E, Water, begun
 
 from steersman.kernel.build import machine
@@ -54,7 +54,7 @@ def test_an_entry_reads_back_as_it_was():
         assert read(sealed.body).seq == sealed.entry.seq
 
 
-@pytest.mark.parametrize("name", ["ann", "Zoë", "\ue000", "\U0001f6a3"])
+@for_each_case("name", ["ann", "Zoë", "\ue000", "\U0001f6a3"])
 def test_the_bytes_of_an_entry_are_canonical_in_any_script(name):
     """Whatever alphabet a name is in, the stored bytes are the canonical ones."""
     for made in begun(actor=f"person:{name}").entries:
@@ -232,10 +232,9 @@ STATUS = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("state_", "fields_", "context", "word", "result"),
     STATUS,
-    ids=[f"{s[0]}-{s[3]}-{n}" for n, s in enumerate(STATUS)],
 )
 def test_a_run_shows_one_of_six_words(state_, fields_, context, word, result):
     """Whatever a run is, its status is one of the six words, and its outcome is there only when it has one."""

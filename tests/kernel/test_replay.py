@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from ferry import FERRY, FOLDS, RUN, TABLE, Context, E, S, Water, begun, ferry
 
 from steersman.errors import ContractError
@@ -100,7 +101,7 @@ TAMPERED = {
 # fmt: on
 
 
-@pytest.mark.parametrize("how", TAMPERED)
+@for_each_case("how", TAMPERED)
 def test_the_first_bad_record_is_named(how):
     """Whatever is done to a tape, reading ends at the first record that does not fit, and says how."""
     rows, bad = TAMPERED[how]

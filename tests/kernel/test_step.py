@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from ferry import DRY, FERRY, LEAKS, RUN, TABLE, Context, E, S, Water, begun, ferry
 from msgspec.structs import replace
 
@@ -321,7 +322,7 @@ def waivable():
     )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("to", "reason", "why"),
     [
         ("dock", "  ", "an override needs a reason"),

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import for_each_case
 
 TESTS = Path(__file__).resolve().parent.parent
 PAGE = TESTS.parents[1] / "shared" / "spec" / "001_ff48b3661345d819.txt"
@@ -52,7 +53,7 @@ def test_every_must_of_the_page_is_here():
         assert [at for at, line in lines if words in line] == [section], words
 
 
-@pytest.mark.parametrize("words", MUSTS, ids=lambda w: re.sub(r"\W+", "-", w)[:40])
+@for_each_case("words", MUSTS)
 def test_the_test_is_there_and_names_its_section(words):
     """The named test exists, asserts something, and its docstring names the section of the words."""
     section, file, name = MUSTS[words]

@@ -1,6 +1,6 @@
 """Facts become the specification's events, and one field of them makes another event."""
 
-import pytest
+from cases import for_each_case
 from crew import (
     answer,
     approve,
@@ -116,7 +116,7 @@ CASES = [
 # fmt: on
 
 
-@pytest.mark.parametrize(("job", "facts", "event"), CASES, ids=lambda v: v if isinstance(v, str) else "")
+@for_each_case(("job", "facts", "event"), CASES)
 def test_facts_become_an_event(job, facts, event):
     """A job's facts name one event, every guard of the naming is evaluated, and the event is of the job's origin."""
     happened = name_facts(MACHINE, at("test", **HERE), job, facts)
@@ -128,8 +128,8 @@ def test_facts_become_an_event(job, facts, event):
 AGENTS = [job.name for job in MACHINE.jobs.values() if job.returns is AgentFacts]
 
 
-@pytest.mark.parametrize("job", AGENTS)
-@pytest.mark.parametrize("error", PROVIDER_CLASSES)
+@for_each_case("job", AGENTS)
+@for_each_case("error", PROVIDER_CLASSES)
 def test_a_provider_error_is_its_own_event(job, error):
     """An error class beats whatever else the agent brought: a failing provider never judges."""
     facts = said(error=error, tree="t2", reply={"decision": "approve", "commands": 1, "must_fix": []})
@@ -163,7 +163,7 @@ TOUCHED = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "event"), TOUCHED, ids=lambda v: v if isinstance(v, str) else "")
+@for_each_case(("facts", "event"), TOUCHED)
 def test_changed_infrastructure_is_never_passed_by_its_own_checks(facts, event):
     """With changed infrastructure a pass is a question to a person; a failure stays a failure."""
     assert (
@@ -172,7 +172,7 @@ def test_changed_infrastructure_is_never_passed_by_its_own_checks(facts, event):
     )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("accepted", "facts", "event"),
     [
         ("t1", checks("t1"), "tests_passed"),

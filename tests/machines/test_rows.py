@@ -1,6 +1,6 @@
 """Every row of roundtable's table is taken; whatever has no row is refused, and told what is legal."""
 
-import pytest
+from cases import for_each_case
 from crew import answer, at, payload, touching
 
 from steersman.kernel.build import sources
@@ -44,7 +44,7 @@ def _data(r):
             return payload(r.on.name)
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@for_each_case("case", CASES)
 def test_the_row_is_taken(case):
     """With its guard true and the ones before it false, a row is taken, leads where it says and sets what it says."""
     r, source = case
@@ -76,7 +76,7 @@ UNLISTED = [
 ]
 
 
-@pytest.mark.parametrize(("state", "event"), UNLISTED, ids=lambda v: str(v or "null"))
+@for_each_case(("state", "event"), UNLISTED)
 def test_what_has_no_row_is_refused(state, event):
     """An event without a row is an answer, not an exception, and it says what is legal now."""
     here = at(state or "intake", outcome="await_operator_confirm")
@@ -91,7 +91,7 @@ def test_what_has_no_row_is_refused(state, event):
 OTHERS = [(e, o) for e in MACHINE.events.values() for o in Origin if o is not e.origin]
 
 
-@pytest.mark.parametrize(("event", "origin"), OTHERS, ids=lambda v: getattr(v, "name", str(v)))
+@for_each_case(("event", "origin"), OTHERS)
 def test_an_event_of_another_origin_is_refused(event, origin):
     """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_passed`."""
     for state in MACHINE.states:
@@ -117,7 +117,7 @@ def test_an_abort_of_a_finished_run_is_refused():
     assert isinstance(step(MACHINE, at("finalize", outcome="await_operator_confirm"), abort), Taken)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("outcome", "handover", "expected"),
     [
         ("approved", "failed", Taken),
@@ -134,7 +134,7 @@ def test_only_a_failed_delivery_is_repeated(outcome, handover, expected):
     assert isinstance(step(MACHINE, at("finalize", outcome=outcome, handover=handover), asked), expected)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("outcome", "handover", "expected"),
     [
         ("approved", "done", Taken),

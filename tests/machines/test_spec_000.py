@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import spec_000 as spec
+from cases import for_each_case
 from guards_000 import GUARDS
 from msgspec.structs import replace
 
@@ -89,7 +90,7 @@ def test_the_states_are_the_specifications_seven():
     assert tuple(MACHINE.states) == spec.STATES
 
 
-@pytest.mark.parametrize("t", spec.TRANSITIONS, ids=lambda t: f"{t.source}-{t.event}-{t.to}")
+@for_each_case("t", spec.TRANSITIONS)
 def test_every_transition_is_in_the_table(t):
     """A transition of §2 is a row under its own state and event names, with its action, and no extension."""
     rows = rows_of(t)
@@ -101,7 +102,7 @@ def test_every_transition_is_in_the_table(t):
         assert r.origin == "§2"
 
 
-@pytest.mark.parametrize("t", spec.TRANSITIONS, ids=lambda t: f"{t.source}-{t.event}-{t.to}")
+@for_each_case("t", spec.TRANSITIONS)
 def test_every_guard_of_the_specification_is_the_one_that_stands_for_it(t):
     """A guard of §2 is asked by the named guard that has its words, or holds for the reason written beside it."""
     wanted = GUARDS[t.source, t.event]
@@ -114,7 +115,7 @@ def test_every_transition_has_its_guard_written_down_and_nothing_else_has():
     assert list(GUARDS) == [(t.source, t.event) for t in spec.TRANSITIONS]
 
 
-@pytest.mark.parametrize("n", range(len(spec.TRANSITIONS)))
+@for_each_case("n", range(len(spec.TRANSITIONS)))
 def test_another_text_in_the_specification_is_noticed(n):
     """A guard of §2 with other words is not what stands for it."""
     changed = [t._replace(guard="pigs fly") if i == n else t for i, t in enumerate(spec.TRANSITIONS)]
@@ -153,20 +154,20 @@ DECIDING = sorted(
 )
 
 
-@pytest.mark.parametrize("guard", DECIDING, ids=lambda g: g.name)
+@for_each_case("guard", DECIDING)
 def test_a_guard_of_another_name_is_noticed(guard):
     """A guard that decides about a transition of §2 and is called something else does not stand for it."""
     assert unlike(spec.TRANSITIONS, _asking(guard, name="pigs_fly"))
 
 
 # An event of a person's publishes what its row asks, not what a gate makes of an answer.
-@pytest.mark.parametrize("guard", [g for g in DECIDING if g is not REJECTS], ids=lambda g: g.name)
+@for_each_case("guard", [g for g in DECIDING if g is not REJECTS])
 def test_a_guard_that_says_something_else_is_noticed(guard):
     """A guard that decides about a transition of §2 and says something else does not stand for it."""
     assert unlike(spec.TRANSITIONS, _asking(guard, sentence="pigs fly"))
 
 
-@pytest.mark.parametrize("n", [n for n, r in enumerate(MACHINE.rows) if r.origin == "§2"])
+@for_each_case("n", [n for n, r in enumerate(MACHINE.rows) if r.origin == "§2"])
 def test_another_guard_in_a_row_is_noticed(n):
     """A row of §2 that asks a guard of its own, or none, is not the row that was written down."""
     r = MACHINE.rows[n]

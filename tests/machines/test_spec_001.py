@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import spec_001 as spec
+from cases import for_each_case
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -113,7 +114,7 @@ def test_the_states_are_the_thirteen_of_the_specification():
     assert MACHINE.initial.name == "RECEIVED"
 
 
-@pytest.mark.parametrize("edge", spec.DIAGRAM, ids=lambda e: f"{e[0]}-{e[2]}-{e[1]}")
+@for_each_case("edge", spec.DIAGRAM)
 def test_every_edge_of_the_diagram_is_published(edge):
     """§State Transition Diagram: `machine show` has each edge with the specification's own label."""
     source, label, to = edge
@@ -136,7 +137,7 @@ def test_rows_beyond_the_diagram_say_where_they_come_from():
     }
 
 
-@pytest.mark.parametrize("line", spec.GUARDS, ids=lambda g: f"{g.source}-{g.to}")
+@for_each_case("line", spec.GUARDS)
 def test_every_guard_of_the_table_is_asked(line):
     """§Guard Conditions Summary: what lets a transition pass is asked in these words, and holds when all is well."""
     if line.passes == "otherwise":
@@ -154,7 +155,7 @@ def test_every_guard_of_the_table_is_asked(line):
 STOPS = [(line, name, to) for line in spec.GUARDS for name, to in line.stops]
 
 
-@pytest.mark.parametrize(("line", "name", "to"), STOPS, ids=lambda v: v if isinstance(v, str) else v.source)
+@for_each_case(("line", "name", "to"), STOPS)
 def test_every_guard_that_stops_passes_and_fails(line, name, to):
     """§Failure Branch of each state, §Red Line #4, §Implementation Notes: one changed fact stops the run there, is recorded by name, and leads where it should."""
     job = job_of(line)
@@ -173,7 +174,7 @@ def test_every_guard_is_tried():
     assert led("answers", GateAnswer("stop", "ann", "d")) == "BLOCKED"
 
 
-@pytest.mark.parametrize("job", [j for j in WELL if j != "answers"])
+@for_each_case("job", [j for j in WELL if j != "answers"])
 def test_what_broke_is_never_a_pass(job):
     """Facts that say nothing, as those of an effect that broke, end in no success and in no next step."""
     empty = MACHINE.jobs[job].returns()

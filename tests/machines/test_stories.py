@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from cases import for_each_case
 from crew import (
     START,
     Tape,
@@ -310,8 +311,8 @@ def test_the_base_tree_is_checked_before_anything_is_built():
     assert tape.open() == ["implement"]
 
 
-@pytest.mark.parametrize("mode", ["proposal", "implementation"])
-@pytest.mark.parametrize(
+@for_each_case("mode", ["proposal", "implementation"])
+@for_each_case(
     ("facts", "reached"),
     [
         (measured(failed=1, red=1, first_ref="p-first"), "base_not_green"),
@@ -432,9 +433,7 @@ def test_a_reviewer_without_a_reply_stops_the_run():
     assert (tape.context.outcome, tape.context.detail_ref) == ("review_schema_invalid", "p-problems")
 
 
-@pytest.mark.parametrize(
-    "job", ["propose", "discuss_review", "discuss_test", "implement", "review", "ask_tester"]
-)
+@for_each_case("job", ["propose", "discuss_review", "discuss_test", "implement", "review", "ask_tester"])
 def test_a_provider_error_stops_the_run_wherever_it_happens(job):
     """A provider that fails ends the run with its own outcome, from plan, build, review and test."""
     tape = set_up(Tape()) if job in ("propose", "discuss_review", "discuss_test") else building()
@@ -593,14 +592,14 @@ def _everywhere():
     yield "test", checking()
 
 
-@pytest.mark.parametrize("tape", [t for _, t in _everywhere()], ids=[n for n, _ in _everywhere()])
+@for_each_case("tape", [t for _, t in _everywhere()])
 def test_an_abort_is_legal_wherever_a_run_works(tape):
     """An abort ends the run as canceled, and nothing that it had asked for is left open."""
     tape.send("aborted_by_operator", answer("abort"))
     assert (tape.snapshot.state, tape.context.outcome, tape.open()) == ("finalize", "canceled", [])
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("given", "word"),
     [
         ({"mode": "propsal"}, "mode"),

@@ -1,6 +1,6 @@
 """Each guard of task holds, and does not hold by one field; each pair of each naming names its event."""
 
-import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from shift import (
     answer,
@@ -184,7 +184,7 @@ def ask(name, known, told):
     return answered
 
 
-@pytest.mark.parametrize("name", YES)
+@for_each_case("name", YES)
 def test_a_guard_holds_and_one_field_makes_it_say_no(name):
     """Each guard says yes where everything it asks is so, and no when any single part of it is not."""
     known, told, changes = YES[name]
@@ -203,13 +203,13 @@ def test_every_guard_is_tried():
     assert len(guards(MACHINE)) > 60
 
 
-@pytest.mark.parametrize(("name", "known", "told"), ALSO, ids=lambda v: v if isinstance(v, str) else "")
+@for_each_case(("name", "known", "told"), ALSO)
 def test_a_guard_holds_in_its_other_ways(name, known, told):
     """Where a guard asks for one of several things, each of them is enough."""
     assert ask(name, known, told)
 
 
-@pytest.mark.parametrize(("name", "known", "told"), NEITHER, ids=lambda v: v if isinstance(v, str) else "")
+@for_each_case(("name", "known", "told"), NEITHER)
 def test_a_guard_is_not_fooled(name, known, told):
     """Other phases' answers, another pair of eyes and two trees that are no trees count for nothing."""
     assert not ask(name, known, told)
@@ -343,10 +343,9 @@ CASES = [  # job, phase, what the task knows, what is changed in facts that are 
 # fmt: on
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("job", "phase", "known", "changed", "guard", "event"),
     CASES,
-    ids=[f"{job}-{guard}-{event}" for job, _, _, _, guard, event in CASES],
 )
 def test_facts_become_an_event(job, phase, known, changed, guard, event):
     """A job's facts name one event by the first guard that fits, and every guard of the naming is evaluated."""
@@ -368,7 +367,7 @@ def test_every_pair_of_every_naming_is_reached():
     assert pairs - tried == {("inspect_tests", "otherwise", "test_failures")}
 
 
-@pytest.mark.parametrize("job", [j.name for j in MACHINE.jobs.values() if j.kind in ("effect", "child")])
+@for_each_case("job", [j.name for j in MACHINE.jobs.values() if j.kind in ("effect", "child")])
 def test_what_broke_is_never_a_pass(job):
     """Facts that say nothing, as those of an effect that broke, name nothing that goes on, however they broke."""
     empty = ChildEnded("r.1", "broken") if job == "crew" else _broken(MACHINE.jobs[job].returns)

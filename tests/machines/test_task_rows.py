@@ -1,6 +1,7 @@
 """Every row of task's table is taken; whatever has no row is refused, whoever sends it, and told what is legal."""
 
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from shift import Shift, answer, at, coded, payload
 
@@ -52,7 +53,7 @@ def _full(n, source):
     return {b.cap.name: 3 for b in before}
 
 
-@pytest.mark.parametrize("case", CASES, ids=_id)
+@for_each_case("case", CASES)
 def test_the_row_is_taken(case):
     """With its guard true and those before it false or full, a row is taken, leads where it says and sets what it says."""
     n, source = case
@@ -80,7 +81,7 @@ UNLISTED = [(s, e) for s in (None, *MACHINE.states) for e in MACHINE.events if (
 BY_PERSONS = [(s, e) for s, e in UNLISTED if MACHINE.events[e].origin is Origin.PERSON]
 
 
-@pytest.mark.parametrize(("state", "event"), BY_PERSONS, ids=lambda v: str(v or "null"))
+@for_each_case(("state", "event"), BY_PERSONS)
 def test_what_a_person_may_not_say_there_is_refused(state, event):
     """An event of a person's that has no row is an answer, not an exception, and it says what is legal now."""
     here = at(state or "planning", delivered="yes")
@@ -107,7 +108,7 @@ def _sent(here, event, context):
     return step(MACHINE, here, happened, context)
 
 
-@pytest.mark.parametrize("event", MACHINE.events)
+@for_each_case("event", MACHINE.events)
 def test_an_event_of_another_origin_is_refused(event):
     """Nobody makes an event happen that is not theirs to make, in any state: no person sends a `tests_complete`."""
     known = MACHINE.events[event]
@@ -129,7 +130,7 @@ def test_persons_say_words_and_redo_and_nothing_else():
 # ── caps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("state", "event", "to", "waits"),
     [
         ("planning", "round_needed", "planning", "broken"),
@@ -144,7 +145,7 @@ def test_persons_say_words_and_redo_and_nothing_else():
         ("test", "test_failures", "codegen", "stuck"),
     ],
 )
-@pytest.mark.parametrize("most", [1, 3])
+@for_each_case("most", [1, 3])
 def test_what_sends_a_task_back_is_capped(state, event, to, waits, most):
     """So often as the task allows it goes back by itself; then it stays, and waits for a person with another try."""
     for n in range(most + 1):
@@ -165,7 +166,7 @@ def test_a_branch_that_keeps_moving_leads_back_all_the_same(event, to, cap):
         assert (told.to, told.context.step, told.context.workspace) == (to, step_, "moved")
 
 
-@pytest.mark.parametrize("event", [e.name for e in table.REGRESSIONS.resets])
+@for_each_case("event", [e.name for e in table.REGRESSIONS.resets])
 def test_a_person_gives_new_room(event):
     """Whoever says next, redo, rework, retry or decides lets the task go back by itself again."""
     source = next(s for (s, e) in MACHINE.lookup if e == event and s is not None)
@@ -193,7 +194,7 @@ def test_a_task_begins_with_a_plan():
     assert Shift().where == ("planning", "work")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("wrong", "why"),
     [
         ({"task_ref": 7}, "Expected `str`"),

@@ -6,8 +6,8 @@ What may be is written down here from the specification and asked of the machine
 from collections import Counter
 from itertools import product
 
-import pytest
 import spec_002 as spec
+from cases import for_each_case
 from msgspec.structs import replace
 from shift import ALL, WRITTEN, at, broke, clashed, coded, looked, moved, payload, said, well
 
@@ -120,7 +120,7 @@ def _may(phase, to, c, e):
     return spec.ORDER[to] < spec.ORDER[phase] if rule is None else bool(rule(c, e))
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@for_each_case("phase", PHASES)
 def test_a_look_at_the_disk_skips_nothing(phase):
     """Whatever is on disk and whatever it says: damage never goes on, and what goes on is drawn and what its rule asks for."""
     tried, left = 0, Counter()
@@ -147,7 +147,7 @@ def test_a_look_at_the_disk_skips_nothing(phase):
     print(f"{phase}: {tried} combinations, left for {dict(left)}")
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@for_each_case("phase", PHASES)
 def test_what_a_look_may_lead_to_is_all_that_it_leads_to(phase):
     """Undamaged and shown, the machine goes forward exactly when the rule of §3 lets it: it never says no without a reason."""
     for says, knows in product(products(SAYS[phase]), products(KNOWS.get(phase, {}))):

@@ -1,6 +1,7 @@
 """Task as stories: what each phase keeps, what sends it back, what a person says, what is decided and taken back."""
 
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from shift import ALL, Shift, answer, broke, clashed, coded, moved, said, wrote
 
@@ -216,7 +217,7 @@ def test_the_first_reviewer_may_break_down(phase, job):
     assert shift.item("record").input["opinions"] == {"one": "p-one", "two": "p-two"}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("phase", "look", "changed", "to", "points"),
     [
         ("plan_review", "inspect_plan_review", {"ok": False}, "planning", "review/plan-review.json"),
@@ -278,7 +279,7 @@ def test_the_coder_is_given_what_a_failing_suite_printed():
     assert fixes(shift)[-1] == ("checks", "p-first")
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("old", "now"),
     [
         ({"workspace": "ready", "providers": {"planner": "x"}}, "moved"),
@@ -389,7 +390,7 @@ def test_another_tree_voids_what_was_accepted():
 PHASES = ("planning", "plan_review", "codegen", "review", "test", "accept")
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@for_each_case("phase", PHASES)
 def test_a_damaged_file_stops_the_phase_until_it_is_put_back(phase):
     """Nothing is trusted; a person has it put back, everything is looked at again, and what was told is still shown."""
     shift = Shift().until(phase, "inspect")
@@ -408,7 +409,7 @@ def test_a_damaged_file_stops_the_phase_until_it_is_put_back(phase):
     assert shift.state != phase or phase == "accept"
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@for_each_case("phase", PHASES)
 def test_what_cannot_be_put_back_is_told_and_looked_at_again(phase):
     """The files are looked at once more: still damaged, the person is told why it failed, and nothing can be waived."""
     shift = Shift().until(phase, "inspect")
@@ -451,7 +452,7 @@ def test_nothing_else_is_offered_to_be_taken_over(facts):
     assert shift.item("damaged_plan").input["choices"] == ["restore"]
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@for_each_case("phase", PHASES)
 def test_documents_that_cannot_be_laid_down_are_told(phase):
     """A full disk stops the phase, with the reason; another try lays down the same, and nobody has to work again."""
     shift = Shift(**TWO).until(phase, "record")
@@ -467,7 +468,7 @@ def test_documents_that_cannot_be_laid_down_are_told(phase):
 # ── accept ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("choice", "decision", "to"),
     [
         ("approve", "accepted", ("accept", "deliver")),

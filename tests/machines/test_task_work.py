@@ -1,6 +1,7 @@
 """What the jobs of a task are given: names of payloads and recorded digests, never a text, never something that is not there."""
 
 import pytest
+from cases import for_each_case
 from shift import ALL, Shift, context
 
 from steersman.kernel.definition import Job
@@ -65,7 +66,7 @@ def test_who_is_asked_together_is_asked_once():
     assert keys == {("comment", "third"), ("review_plan", "two"), ("review_code", "two")}
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("job", "contract", "mode"),
     [
         ("draft", "task_planner", "proposal"),
@@ -87,9 +88,7 @@ def test_agents_answer_with_a_contract(job, contract, mode):
     assert told.get("session") == ("s-1" if job == "draft" else None)
 
 
-@pytest.mark.parametrize(
-    "job", [j for j in MACHINE.jobs.values() if j.name.startswith(DOCUMENTS)], ids=lambda j: j.name
-)
+@for_each_case("job", [j for j in MACHINE.jobs.values() if j.name.startswith(DOCUMENTS)])
 def test_whatever_touches_files_knows_every_recorded_one(job: Job):
     """Digests and payloads of everything that was laid down, whichever phase it is of."""
     for (_, name, _), told in inputs(FULL).items():

@@ -6,7 +6,7 @@ from steersman.machines.roundtable import MACHINE
 from steersman.views.forecast import forecast
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5, 12, 50])
+@pytest.mark.parametrize("rounds", [1, 4, 50])
 def test_an_implementation_calls_each_role_once_a_round(rounds):
     """The most agent calls are coder, reviewer and tester in every round, however many rounds there are."""
     seen = forecast(MACHINE, {"mode": "implementation", "deliver": "branch", "max_iterations": rounds})
@@ -14,7 +14,7 @@ def test_an_implementation_calls_each_role_once_a_round(rounds):
     assert seen.gates == ("evidence",)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 4, 13])
+@pytest.mark.parametrize("rounds", [1, 3])
 def test_a_change_that_is_checked_again_before_it_is_merged_has_no_further_rounds(rounds):
     """A branch that moved after the approval leads back to `test`; rounds that were used up stay used up."""
     seen = forecast(MACHINE, {"mode": "implementation", "deliver": "merge", "max_iterations": rounds})

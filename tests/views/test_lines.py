@@ -1,6 +1,7 @@
 """Gates, listings, steps, reasons and pull requests in words: every kind of line, and that outside text stays on it."""
 
 import pytest
+from cases import for_each_case
 from crew import RUN, answer, approve, building, built, checking, checks, proposed
 from msgspec.structs import replace
 
@@ -43,7 +44,7 @@ def entry(kind: str, **more) -> Entry:
 # ── gates ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("given", "words"),
     [
         ({}, "Shall this proposal be implemented?"),
@@ -165,7 +166,7 @@ def test_findings_and_checks():
     )
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("e", "told"),
     [
         (entry("override", source="a", to="b", actor="person:ann", event="x"), "a → b  x · ann"),
@@ -188,7 +189,6 @@ def test_findings_and_checks():
         (entry("effect_finished", late=True, cause="i"), "late, not taken in: i"),
         (entry("effect_finished"), None),
     ],
-    ids=lambda v: v.kind if isinstance(v, Entry) else "",
 )  # fmt: skip
 def test_steps(e, told):
     """Every kind of entry that says something to a person is one line; the others are none."""

@@ -4,7 +4,7 @@ import importlib.util
 import json
 from pathlib import Path
 
-import pytest
+from cases import for_each_case
 
 from steersman.kernel.definition import STAY
 from steersman.kernel.machine import sources
@@ -47,7 +47,7 @@ def test_states():
     }
 
 
-@pytest.mark.parametrize("t", SPEC.TRANSITIONS, ids=lambda t: f"{t.source}-{t.event}-{t.to}")
+@for_each_case("t", SPEC.TRANSITIONS)
 def test_every_transition(t):
     """A transition of the specification is a published row under its own names, with its action."""
     rows = [r for r in SHOWN["rows"] if (r["from"], r["on"], r["to"]) == (t.source, t.event, t.to)]
@@ -80,7 +80,7 @@ def test_stay():
     assert all(r["to"] == r["from"] for r in SHOWN["rows"] if r.get("stay"))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("source", "event", "sentence"),
     [
         ("review", "review_approved", "reviewer decision=approve"),

@@ -1,11 +1,11 @@
 """Moments, spans and amounts in words."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.views.moments import amount, money, span, stamp
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("ms", "words"),
     [
         (-5, "0 ms"),
@@ -24,7 +24,7 @@ def test_spans_use_the_unit_people_would(ms, words):
     assert span(ms) == words
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("micro", "words"), [(0, "$0.00"), (5, "$0.000005"), (1_500_000, "$1.50"), (12_000_000, "$12.00")]
 )
 def test_money_is_never_rounded_away(micro, words):

@@ -1,6 +1,6 @@
 """The planner's tape in the specification's forms: guards under names that say what is true."""
 
-import pytest
+from cases import for_each_case
 
 from steersman.machines.coordinator.table import MACHINE
 from steersman.views.planning.guards import SATISFIED, evaluated, stopping
@@ -14,8 +14,8 @@ def test_every_guard_that_stops_has_words_for_what_is_so_otherwise():
     assert len(set(SATISFIED.values())) == len(SATISFIED)
 
 
-@pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("name", NAMES)
+@for_each_case("held", [True, False])
+@for_each_case("name", NAMES)
 def test_no_guard_has_its_own_name_with_the_other_sign(name, held):
     """§Audit Requirements: under the tape's name stands the tape's answer; what stops has another name, and the
     sentence beside it is the tape's own."""

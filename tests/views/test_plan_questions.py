@@ -1,6 +1,6 @@
 """Questions as whoever answers them sees them: all of them, each with all its choices, however many there are."""
 
-import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import asked_of, decision, inputs
 
@@ -29,8 +29,8 @@ def pack(many: int) -> QuestionPack:
     return replace(chosen.pack, questions=made)
 
 
-@pytest.mark.parametrize("many", [1, 5, 10, 50])
-@pytest.mark.parametrize("most", [SHOWN, None])
+@for_each_case("many", [1, 5, 10, 50])
+@for_each_case("most", [SHOWN, None])
 def test_nobody_has_to_answer_what_is_not_shown(many, most):
     """§6: every question of a run that waits is shown to its end, with every choice and what holds without an answer."""
     asking = pack(many)

@@ -3,6 +3,7 @@
 import xml.dom.minidom
 
 import pytest
+from cases import for_each_case
 from msgspec.structs import replace
 from specimens import (
     command,
@@ -77,7 +78,7 @@ def test_plan_and_review_show_the_lock(lock, told):
     assert told in made["review.md"]
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("targets", "root", "told"),
     [
         ({"files": ("src/pump.py", "docs/")}, ".", ["everything below docs/", "file src/pump.py"]),
@@ -133,8 +134,8 @@ def test_every_kind_of_edge_can_be_drawn():
     ]
 
 
-@pytest.mark.parametrize("name", ["draft.svg", "final.svg"])
-@pytest.mark.parametrize("i", [TAME, HOSTILE], ids=["tame", "hostile"])
+@for_each_case("name", ["draft.svg", "final.svg"])
+@for_each_case("i", [TAME, HOSTILE])
 def test_svg_is_one_document_without_anything_that_acts(i, name):
     """Well-formed, no script, no link, no style sheet, no reference outside; every number is whole."""
     tree = xml.dom.minidom.parseString(drawn(i)[name])  # noqa: S318 - our own drawing
@@ -260,7 +261,7 @@ def flow(*more):
     return inputs(known=registry(workflow("bug_fix", *more)))
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("now", "told"),
     [
         ({**LAST, "condition": ""}, "phase bug_fix/review, only if: the tests fail → nothing"),

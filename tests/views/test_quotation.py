@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
+from cases import for_each_case
 from crew import answer, checking, checks, proposed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,7 +97,7 @@ def full_report(text: str) -> str:
     return report(MACHINE, tape.snapshot, seen, entries, lambda ref: text if ref else "")
 
 
-@pytest.mark.parametrize("text", MARKUP, ids=lambda t: repr(t[:40]))
+@for_each_case("text", MARKUP)
 def test_a_report_holds_only_our_own_tags(text):
     """No tag, link, image, style or handler comes from outside; the headings are ours; nothing moves a cursor."""
     words = full_report(text)
@@ -110,7 +110,7 @@ def test_a_report_holds_only_our_own_tags(text):
     assert len(words) < 30 * QUOTED
 
 
-@pytest.mark.parametrize("text", MARKUP[:16], ids=lambda t: repr(t[:40]))
+@for_each_case("text", MARKUP[:16])
 def test_a_report_shows_what_was_said(text):
     """The words are there to be read."""
     shown = "".join("".join(rendered(full_report(text)).text).split())
@@ -201,7 +201,7 @@ def odd_machine(text: str):
     )
 
 
-@pytest.mark.parametrize("text", DRAWN, ids=repr)
+@for_each_case("text", DRAWN)
 def test_a_diagram_has_the_states_and_ways_of_the_machine(text):
     """Whatever a name or a label says, no state, way, note, link or setting is added."""
     lines = mermaid(odd_machine(text)).splitlines()
@@ -217,7 +217,7 @@ def test_a_diagram_has_the_states_and_ways_of_the_machine(text):
         assert not set('<>{}[]"`$%;#:\\') & set(said)
 
 
-@pytest.mark.parametrize("text", MARKUP[:16] + DRAWN[:6], ids=lambda t: repr(t[:40]))
+@for_each_case("text", MARKUP[:16] + DRAWN[:6])
 def test_a_machine_in_tables_holds_only_our_own_tags(text):
     """The same for the tables of a machine."""
     assert rendered(markdown(odd_machine(text))).tags <= OURS | {"code"}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.task import documents
 from steersman.contracts.task.documents import (
@@ -88,7 +89,7 @@ def task(state: str, *names: str) -> Snapshot:
     return Snapshot("r", "task", "x", state, context)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("state", "names", "first"),
     [
         ("planning", [PLAN], "plan, round 2: Fix"),

@@ -5,6 +5,7 @@ import json
 
 import msgspec
 import pytest
+from cases import for_each_case
 
 from steersman.contracts.task.documents import TaskState
 from steersman.kernel.snapshot import Snapshot
@@ -31,7 +32,7 @@ def told_of(data, now, key=mark):
     return changed_by_hand(data, lambda: now, RUN, key)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("step", "status"),
     [("work", "draft"), ("comment", "workshop"), ("questions", "clarifying"), ("record", "formalizing"), ("ready", "review_ready"), ("damaged", "damaged")],
 )  # fmt: skip
@@ -41,7 +42,7 @@ def test_planning_has_its_round_and_its_words(step, status):
     assert (planning.round, planning.status) == (3, status)
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("phase", "expected"),
     [
         ("planning", [None, "pending", None, None, None, None, None]),
@@ -80,7 +81,7 @@ def test_an_old_file_of_ours_is_no_change_by_hand():
     assert told_of(rendered(state()), state("codegen")) == ""
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[]"])
+@for_each_case("data", [b"", b"{", b"\xff\xfe", b"[]"])
 def test_garbage_is_told(data):
     """Nothing of it is believed."""
     assert "could not be read" in told_of(data, state())
@@ -128,7 +129,7 @@ def test_an_older_transcript_is_no_change_by_hand(lines):
     assert rewritten(data, TAPE, 4) == f"was cut short: it ends with line {lines} of 4"
 
 
-@pytest.mark.parametrize(
+@for_each_case(
     ("data", "told"),
     [
         (b"", "was emptied"),
