@@ -25,7 +25,6 @@ SAID = {
     choices.TEXT: "the files and directories in `text`, one a line, are the scope",
     choices.KEEP: "it stays, behind its review",
     choices.APPROVE: "it stays, and the answer takes the place of its review",
-    choices.INCLUDE: "it is put back: the rules are asked again with the scope that is answered beside it, and have to allow it",
     choices.ACCEPT_RISK: "it stays, with its risk",
     choices.ACCEPT_WITHOUT: "it stays, and the answer is its evidence",
     choices.WHOLE_PROJECT: "anything in the project is in scope",
