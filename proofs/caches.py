@@ -81,6 +81,7 @@ def _measure(project: TrialProject, outside: TrialProject, times: int, row: dict
     row |= {"program": checks[0].argv[0], "check": " ".join(checks[0].argv)}
     row["setup"] = [" ".join(step["run"]) for step in setup]
     _add_stamp(project.repo / "steersman.toml")
+    project.trust_settings()
     _prepare_outside(outside, setup, checks[0])
     figures: dict[str, list[float]] = {"inside": [], "outside": [], "base": []}
     runs = []

@@ -100,7 +100,9 @@ def make_toolchain(folder: Path) -> Path:
 
 def make_environment(home: Path, toolchain: Path) -> dict[str, str]:
     """The variables of a person with a new home, and none that say where this proof itself runs."""
-    home.mkdir(parents=True, exist_ok=True)
+    settings = home / ".config" / "steersman" / "config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f'[sandbox]\nmode = "off"\nreads = ["{toolchain}"]\n')
     kept = {name: os.environ[name] for name in ("LANG", "PYENV_ROOT", "TMPDIR") if name in os.environ}
     return {
         **kept,
@@ -195,6 +197,12 @@ def write_crew(root: Path, change: Change, sandbox: str, toolchain: Path) -> Non
     (root / "steersman.toml").write_text(config)
 
 
+def trust_settings(root: Path, environment: dict[str, str]) -> None:
+    """Trusts the settings as a person would who has written them."""
+    _, shown = run_command((STEERSMAN, "trust", "--json"), root, environment)
+    run_command((STEERSMAN, "trust", "--digest", json.loads(shown)["digest"]), root, environment)
+
+
 def drive_change(change: Change, sandbox: str, folder: Path, toolchain: Path) -> Ending:
     """A whole run of one change through the command line, in a new home."""
     project = PROJECTS[change.project]
@@ -202,6 +210,7 @@ def drive_change(change: Change, sandbox: str, folder: Path, toolchain: Path) ->
     root = make_project(folder / project.name, project)
     write_crew(root, change, sandbox, toolchain)
     commit_all(root)
+    trust_settings(root, environment)
     code, output = run_command(
         (STEERSMAN, "run", project.task, "--mode", "implementation", "--json"), root, environment
     )

@@ -131,6 +131,10 @@ class Reef:
         self.field.hooks("remote", remote / "hooks")
         path = f"{self.forge.bin}{os.pathsep}{self.project.env['PATH']}"
         self.env = {**self.field.environment(), "PATH": path}
+        home = self.env.get("HOME", self.project.env["HOME"])
+        own = Path(self.env.get("XDG_CONFIG_HOME", f"{home}/.config"), "steersman", "config.toml")
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text('[sandbox]\nmode = "off"\n')  # the widest that the project may ask for
 
     def ready(self, deliver: str) -> None:
         """The configuration of the next run; no commit is needed."""
@@ -149,12 +153,18 @@ class Reef:
             told.append((" ".join(words[:2]), said.code))
             return said
 
+        def answer(waiting: dict[str, Any]) -> Any:
+            (gate,) = waiting["gates"]
+            if gate["job"] == "evidence":
+                return call("accept-evidence", waiting["run"], gate["digest"][:8], "--json")
+            return call("approve", waiting["run"], "--json")
+
         def run(deliver: str) -> str:
             self.ready(deliver)
             said = call("run", "Fix add", "--mode", "implementation", "--json")
             for _ in range(3):  # changed attributes and a merge are questions to a person
                 if said.code == WAITING:
-                    said = call("approve", said.json()["run"], "--json")
+                    said = answer(said.json())
             found: str = said.json()["run"]
             return found
 

@@ -6,6 +6,7 @@ Each time what is left running is an orphan; `steersman resume` stops it, begins
 and goes on. The run ends as an undisturbed one does, and nothing that it started is alive afterwards.
 """
 
+import json
 import os
 import random
 import shutil
@@ -109,6 +110,11 @@ class Ship:
         self._env = {**kept, **who, "XDG_STATE_HOME": str(self._state), "GIT_CONFIG_GLOBAL": os.devnull}
         for argv in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "base"]):
             subprocess.run(["git", *argv], cwd=self.repo, env=self._env, check=True)
+        shown = subprocess.run(
+            [COMMAND, "trust", "--json"], cwd=self.repo, env=self._env, capture_output=True, check=False
+        )
+        trust = [COMMAND, "trust", "--digest", json.loads(shown.stdout)["digest"]]
+        subprocess.run(trust, cwd=self.repo, env=self._env, check=True, capture_output=True)
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """The command, under way."""

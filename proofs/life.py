@@ -152,7 +152,9 @@ class Life(Crossing):
             "put_back": events.count("restore_requested"),
             "documents": {n: _digest(p.read_bytes()) for n, p in files.items() if n not in DIFFERS},
             "state": lasting((folder / "state.json").read_bytes()),
-            "delivered": workspace.base("main").commit,
+            "delivered": workspace.base(
+                "main"
+            ).tree,  # the commit names an entry of the tape, and a crash adds entries
             "moves": self._moves(),
             "begun": len(self.lines("begun")),
             "stale": self._stale(files),

@@ -3,9 +3,9 @@
     python proofs/projects.py DIR [--only NAME …] [--minutes 15] [--write] [--keep-logs DIR]
 
 DIR holds checked-out repositories. For each one: a copy, a fresh home and state, the real claude and codex on scripted
-models, `steersman init --yes`, `steersman run`, and `approve` for every gate. The coder adds a function and a test in the
-form of the project's own runner, the reviewer approves, the tester proposes one of the project's commands. A repository
-holds when its checks are proven and the change is delivered with at most five commands and no file edited by hand.
+models, `steersman init --yes`, `steersman run`, and `approve` or `accept-evidence` for every gate. The coder adds a
+function and a test in the form of the project's own runner, the reviewer approves, the tester proposes one of the
+project's commands. A repository holds when its checks are proven and the change is delivered with at most five commands and no file edited by hand.
 
 DIR/truth.json may say what is true outside steersman: {"name": {"kind": "…", "tests": 12, "also": [11]}}; `also` has the
 numbers of a runner that counts skipped tests or halves of a script in another way.
@@ -119,6 +119,8 @@ def _go_all_the_way(
     plan["command"] = list(next((c.argv for c in checks if not c.cwd), checks[0].argv))
     row["form"] = plan["change"].form
     _point_codex_at_the_script(project.repo / "steersman.toml", url)
+    host = url.removeprefix("http://")
+    project.trust_settings(f'[sandbox]\nhosts = ["{host}"]\n[env]\npass = ["{KEY_NAME}"]\n')
     said = project.type_command("run", TASK, "--json")
     run = said.answer.get("run")
     if not run:
@@ -126,8 +128,14 @@ def _go_all_the_way(
     row["run"] = run
     while said.code == 3 and len(row["asked"]) < MOST_GATES:
         row["asked"] += _gate_words(project, said.answer)
-        said = project.type_command("approve", run, "--json")
+        said = project.type_command(*_yes(run, said.answer), "--json")
     _judge_end(project, plan["change"], said, row)
+
+
+def _yes(run: str, answer: dict[str, Any]) -> tuple[str, ...]:
+    """The command that answers the open gate with yes."""
+    gate = next((g for g in answer.get("gates", ()) if g["job"] == "evidence"), None)
+    return ("accept-evidence", run, gate["digest"][:8]) if gate else ("approve", run)
 
 
 def _init(project: TrialProject, truth: dict[str, Any], row: dict[str, Any]) -> list[Check]:

@@ -120,6 +120,14 @@ class TrialProject:
         done = subprocess.run(("git", *words), cwd=self.repo, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
+    def trust_settings(self, limits: str = "") -> None:
+        """Trusts settings that the trial has edited, and writes the user's own limits."""
+        own = self.home / ".config" / "steersman" / "config.toml"
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(limits)
+        digest = self.type_command("trust", "--json", counted=False).answer["digest"]
+        self.type_command("trust", "--digest", digest, counted=False)
+
     def type_command(self, *words: str, counted: bool = True) -> Typed:
         """Runs one steersman command to its end, or to the end of the project's time."""
         argv = (self.python, "-P", "-m", "steersman", *words)
