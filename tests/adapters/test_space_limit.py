@@ -1,6 +1,7 @@
 """What a command writes is bounded, and nothing of it is there afterwards."""
 
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -26,10 +27,17 @@ signal.pause()
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch):
+def disk_path():
+    """A directory on a disk: the other tests keep their files in memory."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="steersman-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def bench(disk_path, monkeypatch):
     """Commands in a box with a GiB of memory and a GiB of disk."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Bench(tmp_path, "auto")
+    monkeypatch.setenv("XDG_STATE_HOME", str(disk_path / "state"))
+    made = Bench(disk_path, "auto")
     if not made.sandbox.isolated:
         pytest.skip(f"NOT SHOWN, no sandbox on this machine: {made.sandbox.why}")
     made.sandbox = probe("auto", memory_gb=1, disk_gb=1)
@@ -45,7 +53,7 @@ def bench(tmp_path, monkeypatch):
         (HOME, 350, "it wrote more than 1 GiB to disk: [sandbox] disk_gb"),
     ],
 )
-def test_a_check_that_fills_a_place_is_ended_and_leaves_nothing(bench, tmp_path, place, size, reason):
+def test_a_check_that_fills_a_place_is_ended_and_leaves_nothing(bench, place, size, reason):
     """It ends soon after with the reason; memory, trees, copies and the project's home are as they were before."""
     tree = bench.tree()
     bench.set_up(tree)
