@@ -5,12 +5,15 @@ shown that a box does not name, whatever else would cover it.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from steersman.adapters import places
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_forget: list[Callable[[], None]] = []
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _WRITTEN_IN_PROC = ("acpi", "asound", "bus", "driver", "fs", "irq", "pressure", "scsi", "sys")
@@ -26,9 +29,27 @@ class Mount(NamedTuple):
     words: tuple[str, ...]
 
 
+def cache_for_box(function: _Function) -> _Function:
+    """Asks a function once for each box: the files and links that it reads may change before the next one."""
+    remembering = cache(function)
+    _forget.append(remembering.cache_clear)
+    return remembering  # type: ignore[return-value]
+
+
+def look_anew() -> None:
+    """For the next box: where links lead may have changed since the last one."""
+    for clear in _forget:
+        clear()
+
+
 def home() -> str:
     """The user's home, which a box shows empty; nothing where there is none of one's own."""
-    found = real_path(os.path.expanduser("~"))
+    return _find_home(os.path.expanduser("~"))
+
+
+@cache_for_box
+def _find_home(name: str) -> str:
+    found = real_path(name)
     return found if found != "/" and not below(found, _SYSTEM) and os.path.isdir(found) else ""
 
 
@@ -43,15 +64,10 @@ def states() -> str:
     return real_path(places.states())
 
 
-@cache
+@cache_for_box
 def real_path(path: str) -> str:
     """Where a path leads, looked up once for each box."""
     return os.path.realpath(path)
-
-
-def look_anew() -> None:
-    """For the next box: where links lead may have changed since the last one."""
-    real_path.cache_clear()
 
 
 def system() -> Iterator[Mount]:
@@ -115,7 +131,7 @@ def shown_already(path: str) -> bool:
 
 def below(path: str, tops: Iterable[str]) -> bool:
     """Is `path` one of `tops`, or inside one?"""
-    return any(path == top or path.startswith(top.rstrip("/") + "/") for top in tops)
+    return f"{path}/".startswith(tuple([f"{top.rstrip('/')}/" for top in tops]))
 
 
 def laid_out(mounts: Iterable[Mount]) -> tuple[str, ...]:

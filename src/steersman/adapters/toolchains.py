@@ -17,6 +17,7 @@ import steersman
 from steersman.adapters.sandbox_view import (
     Mount,
     below,
+    cache_for_box,
     home,
     readable,
     real_path,
@@ -115,7 +116,8 @@ def toolchain_mounts(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[Mo
         program_needs(argv[0], search) if argv else (),
     )
     secrets = _secret_places()
-    shown = [path for path in dict.fromkeys(places) if os.path.exists(path) and not _is_secret(path, secrets)]
+    around = frozenset(str(parent) for place in secrets for parent in (Path(place), *Path(place).parents))
+    shown = [path for path in dict.fromkeys(places) if os.path.exists(path) and not _is_secret(path, secrets, around)]
     real = {path for path in shown if path == real_path(path)}
     # A link inside a place that is shown is there already, and leads to another one.
     for path in shown:
@@ -170,6 +172,7 @@ def _target_needs(real: str) -> tuple[str, ...]:
     return _prefix_needs(os.path.dirname(real)) or (real,)
 
 
+@cache_for_box
 def _prefix_needs(folder: str) -> tuple[str, ...]:
     """What the tables show for a folder of programs; nothing where they do not know it."""
     if folder.startswith("/nix/store/"):
@@ -211,7 +214,10 @@ def _installation_needs(prefix: str) -> tuple[str, ...]:
 
 
 def _is_marked(prefix: str, marks: tuple[str, ...]) -> bool:
-    return any(True for mark in marks for _ in iglob(mark, root_dir=prefix))
+    return any(
+        any(iglob(mark, root_dir=prefix)) if "*" in mark else os.path.lexists(os.path.join(prefix, mark))
+        for mark in marks
+    )
 
 
 def _below_root(root: str, shows: Iterable[str]) -> Iterator[str]:
@@ -257,9 +263,7 @@ def _secret_places() -> tuple[str, ...]:
     return tuple(map(real_path, (*kept, *login_files(os.environ))))
 
 
-def _is_secret(path: str, secrets: tuple[str, ...]) -> bool:
+def _is_secret(path: str, secrets: tuple[str, ...], around: frozenset[str]) -> bool:
     """Whether a place holds a login, lies where logins are kept, or is too wide for a box."""
     real = real_path(path)
-    if too_wide(real) or below(real, (states(),)):
-        return True
-    return any(below(place, (real,)) or below(real, (place,)) for place in secrets)
+    return too_wide(real) or real in around or below(real, (states(), *secrets))
