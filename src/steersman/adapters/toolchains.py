@@ -117,7 +117,11 @@ def toolchain_mounts(argv: Sequence[str], env: Mapping[str, str]) -> Iterator[Mo
     )
     secrets = _secret_places()
     around = frozenset(str(parent) for place in secrets for parent in (Path(place), *Path(place).parents))
-    shown = [path for path in dict.fromkeys(places) if os.path.exists(path) and not _is_secret(path, secrets, around)]
+    shown = [
+        path
+        for path in dict.fromkeys(places)
+        if os.path.exists(path) and not _is_secret(path, secrets, around)
+    ]
     real = {path for path in shown if path == real_path(path)}
     # A link inside a place that is shown is there already, and leads to another one.
     for path in shown:
