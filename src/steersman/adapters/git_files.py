@@ -52,7 +52,7 @@ def link_targets(git: Git, commit: str) -> dict[str, str]:
 
 
 def _link_blobs(git: Git, commit: str) -> dict[bytes, str]:
-    listed = git.read("ls-tree", "-r", "-z", "--full-tree", commit).split(b"\0")[:-1]
+    listed = git.read_object(commit, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
     parts = [line.partition(b"\t") for line in listed if line.startswith(_LINK.encode())]
     return {name: told.decode().split(" ")[2] for told, _, name in parts}
 
@@ -86,7 +86,7 @@ def _entries(git: Git, commit: str, names: Sequence[str]) -> dict[str, Entry]:
         told, _, name = line.partition(b"\t")
         mode, kind, blob = told.decode().split(" ")
         if kind == "blob" and os.fsdecode(name) in names:
-            found[os.fsdecode(name)] = (mode, git.read("cat-file", "blob", blob))
+            found[os.fsdecode(name)] = (mode, git.read_object(blob, "cat-file", "blob"))
     return found
 
 

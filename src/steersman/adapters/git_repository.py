@@ -14,7 +14,10 @@ from steersman.adapters.git_hull import Found, Hull, hull, located
 from steersman.errors import WorkspaceError
 
 _MOST_KNOWN = 1_000
+_MOST_BYTES = 64 << 10  # of an answer that is remembered
 _known: dict[tuple[Path, str], str] = {}  # what a whole hash means never changes
+_told: dict[tuple[Path, tuple[str, ...]], bytes] = {}  # nor does what git says of an object with one
+_WHOLE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Git:
@@ -55,6 +58,18 @@ class Git:
             raise WorkspaceError(self._refusal(args[0], answer))
         return answer.out
 
+    def read_object(self, object_: str, *args: str) -> bytes:
+        """What git prints for a command about one object, which is its last word; asked once for a whole hash."""
+        key = (self.found.common, (*args, object_))
+        if key in _told:
+            return _told[key]
+        answer = self.read(*args, object_)
+        if _WHOLE.fullmatch(object_) and len(answer) <= _MOST_BYTES:
+            if len(_told) >= _MOST_KNOWN:
+                _told.clear()
+            _told[key] = answer
+        return answer
+
     def line(self, *args: str, env: Mapping[str, str] | None = None, feed: bytes = b"") -> str:
         """The one line git printed."""
         return os.fsdecode(self.read(*args, env=env, feed=feed)).removesuffix("\n")
@@ -68,7 +83,7 @@ class Git:
         if answer.code != 0:
             return None
         resolved = answer.out.decode().strip()
-        if re.fullmatch(r"([0-9a-f]{40}|[0-9a-f]{64})\^\{(commit|tree)\}", name):
+        if re.fullmatch(rf"({_WHOLE.pattern})\^\{{(commit|tree)\}}", name):
             if len(_known) >= _MOST_KNOWN:
                 _known.clear()
             _known[known] = resolved
@@ -98,14 +113,14 @@ class Git:
 
     def committer(self, commit: str) -> tuple[str, str]:
         """Who committed (name and address, as stored) and when (seconds)."""
-        header = self.read("cat-file", "commit", commit).partition(b"\n\n")[0]
+        header = self.read_object(commit, "cat-file", "commit").partition(b"\n\n")[0]
         line = next(line for line in header.split(b"\n") if line.startswith(b"committer "))
         who, seconds, _ = line.removeprefix(b"committer ").rsplit(b" ", 2)
         return who.decode("utf-8", "replace"), seconds.decode()
 
     def message(self, commit: str) -> str:
         """What a commit says."""
-        return self.read("cat-file", "commit", commit).partition(b"\n\n")[2].decode("utf-8", "replace")
+        return self.read_object(commit, "cat-file", "commit").partition(b"\n\n")[2].decode("utf-8", "replace")
 
     def commit(
         self,

@@ -44,7 +44,7 @@ class Texts:
         if tree not in self._listed:
             if len(self._listed) >= _KEPT:
                 self._listed.clear()
-            lines = self._git.read("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]
+            lines = self._git.read_object(tree, "ls-tree", "-r", "-z", "--full-tree").split(b"\0")[:-1]
             self._listed[tree] = dict(_plain(lines))
         return self._listed[tree]
 
