@@ -270,6 +270,33 @@ def test_a_policy_only_tightens(project: Project) -> None:
     assert "MEND  settings: cannot read /nowhere/policy.toml" in project.call("doctor", **nowhere).out
 
 
+def test_limits_of_now_hold_for_a_run_that_has_begun(project: Project) -> None:
+    """A stricter policy stops a waiting run with its own line, the gate stays open, and only an abort is taken."""
+    write(project, config(story()) + OFF)
+    project.allow(OFF)
+    run, other = (project.call("run", "Fix add", "--json").json()["run"] for _ in range(2))
+    policy = project.place / "policy.toml"
+    policy.write_text('agents = ["claude"]\n[sandbox]\nmode = "required"\n')
+    env = {"STEERSMAN_POLICY": str(policy)}
+    for words in (
+        ("approve", run),
+        ("reject", run),
+        ("send", run, "discussion_requested"),
+        ("resume", run),
+    ):
+        before = project.entries(run)
+        said = project.call(*words, **env)
+        assert (said.code, f"sandbox.mode: {policy} does not allow this" in said.err) == (4, True), said
+        assert f"roles.coder.agent: {policy} does not allow this" in said.err
+        assert f"steersman abort {run}" in said.err
+        assert (len(project.call("gates", run, "--json").json()), project.entries(run)) == (1, before)
+    assert project.call("abort", other, **env).code == 0
+    project.allow("")
+    assert "only your own settings can allow this" in project.call("approve", run).err
+    project.allow(OFF)
+    assert project.call("approve", run).code == 0
+
+
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "dangling"])
 def test_settings_behind_a_link_are_neither_read_nor_written(project: Project, there: bool) -> None:
     """A link that came with a clone leads no command to a file outside the repository."""

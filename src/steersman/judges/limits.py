@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steersman.contracts.config import ENV_REFERENCE, TALKER, Budget, Config
+from steersman.contracts.config import ENV_REFERENCE, TALKER, AnyConfig, Budget, Config
 from steersman.contracts.limits import OWN_DEFAULTS, EnvLimits, LimitFile, Limits
 from steersman.judges.model_address import find_host
 from steersman.judges.problems import Problem
@@ -42,7 +42,7 @@ def find_excesses(config: Config, file: LimitFile) -> list[Problem]:
     return [Problem(e.place, _explain(file, e, _line_for(e.limit, file.limits, found))) for e in found]
 
 
-def tighten_config(config: Config, files: Sequence[LimitFile]) -> tuple[Config, list[str]]:
+def tighten_config(config: AnyConfig, files: Sequence[LimitFile]) -> tuple[AnyConfig, list[str]]:
     """The configuration within all limits, and what that changed, in words."""
     changes = []
     for file in files:

@@ -1,18 +1,17 @@
-"""Reads the address of a model's server: one reading for the limits and for the agents that open the host."""
+"""Reads the address of a model's server: one reading for the limits and for the agents that open the host.
 
-from urllib.parse import urlsplit
+**Invariant:** an address that programs could read differently has no host: with a user, a query, a fragment or a `\\`.
+"""
 
-_PORTS = {"http": 80, "https": 443}
-_MISLEADING = frozenset("@?#\\")  # programs disagree about the host of an address that has one of these
+import re
+
+_PORTS = {"http": "80", "https": "443"}
+_PLAIN = re.compile(
+    r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/[^\s?#@\\]*)?", re.ASCII
+)
 
 
 def find_host(address: str) -> str:
     """The `host:port` of a plain http or https address; nothing for any other text."""
-    try:
-        url = urlsplit(address)
-        port = url.port
-    except ValueError:
-        return ""
-    if url.scheme not in _PORTS or not url.hostname or not address.isprintable() or " " in address:
-        return ""
-    return "" if _MISLEADING & set(address) else f"{url.hostname}:{port or _PORTS[url.scheme]}"
+    match = _PLAIN.fullmatch(address)
+    return f"{match[2].strip('[]').lower()}:{match[3] or _PORTS[match[1]]}" if match else ""
