@@ -165,6 +165,26 @@ def test_a_reviewer_that_is_a_folder(project: Project) -> None:
     assert review["summary"] == "the base version"
 
 
+def test_links_that_leave_the_tree_open_the_gate(project: Project) -> None:
+    """A new link into .git, and one that makes a link of the base lead out, are both shown at the evidence gate."""
+    project.prepare(story())
+    (project.repo / "b").mkdir()
+    (project.repo / "b" / "x").write_text("x\n")
+    (project.repo / "a").symlink_to("b/../secret")
+    work = "cd $1 && sed -i 's/a - b/a + b/' calc.py && ln -s .git/config gc && rm -r b && ln -s . b && echo done"
+    table = '[roles.coder]\nagent = "scripted"\nscript = "../crew.yaml"\n'
+    command = f'[roles.coder]\nagent = "command"\ncommand = ["sh", "-c", "{work}", "sh", "{{workdir}}"]\n'
+    (project.repo / "steersman.toml").write_text(config(story()).replace(table, command))
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a link that stays inside")
+    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert said.code == 3, said
+    shown = project.call("gates", said.json()["run"]).out
+    assert "gc: it is a link that leads into .git" in shown
+    assert "b: with it the link a leads out of the tree" in shown
+    assert "touches files that a person has to look at. Accept these results for this tree?" in shown
+
+
 def test_a_script_is_the_one_of_the_base_commit(project: Project) -> None:
     """A crew's script in the repository is taken from the commit; one that git does not know is kept as it was."""
     project.prepare(story())
