@@ -162,6 +162,7 @@ def open_world(project: "Path", *, kind: str = "command", create: bool = True, *
         "workspace": lambda config: _workspace(project, state, config),
         "commands": _commands,
         "sandbox": sandbox,
+        "limit_config": _limit_config,
         "agent": lambda role, config: _agent(project, state, role, config),
         "forget": lambda run: _forget(state, run),
         "prompt": _prompt,
@@ -316,6 +317,12 @@ def _commands(config: "Config") -> Any:
         env=config.env,
         writable=config.worktree.writable,
     )
+
+
+def _limit_config(config: "FrozenConfig") -> Any:
+    from steersman.adapters.limit_files import limit_config
+
+    return limit_config(config)
 
 
 def sandbox(config: "Config") -> Any:

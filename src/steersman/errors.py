@@ -17,6 +17,7 @@
     │   ├── NotThereError    a branch does not have the change
     │   └── UndoneError      somebody else has taken the change back already
     └── UserError            the person can mend it: a wrong name, a broken configuration
+        └── BeyondLimitsError  a run that has begun asks for more than the limits of now allow: it waits
 
 A refusal is not an error: `step` answers it and it is journaled.
 **Invariant:** every message says what to do next.
@@ -131,3 +132,9 @@ class UserError(SteersmanError):
     """What was asked cannot be done as asked; the message names the fix."""
 
     exit_code = 2
+
+
+class BeyondLimitsError(UserError):
+    """The settings of a run go beyond a limit that holds now; nothing was done, and the run waits."""
+
+    exit_code = 4

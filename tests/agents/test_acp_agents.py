@@ -69,7 +69,8 @@ class Opencode:
             "options": {"baseURL": f"{url}/v1", "apiKey": f"{{env:{KEY_NAME}}}"},
             "models": {"m": {"name": "m"}},
         }
-        return {"program": str(path), "model": "scripted/m", "settings": {"provider": {"scripted": provider}}}
+        settings = {"provider": {"scripted": provider}}
+        return {"program": str(path), "model": "scripted/m", "settings": settings, "environment": [KEY_NAME]}
 
     def agent(self, place: Path, sandbox, options):
         return AcpAgent(place, sandbox, AcpOptions(**options), opencode)

@@ -108,10 +108,14 @@ def test_the_report_names_the_delivered_tree_and_who_let_it_through(project: Pro
     for words in (("approve", run), ("accept-evidence", run), ("accept-evidence", run, "12345678"), ("accept-evidence", run, asked[-1][:7]), ("answer", run, "approve", "--digest", asked[-1])):  # fmt: skip
         refused = project.call(*words)
         assert (refused.code, line in refused.err) == (4, True), (words, refused)
+        assert "pytest.ini: pytest loads it." in refused.err
     shown = project.call("show", run).out
     assert "pytest.ini: pytest loads it." in shown
     assert line in shown
-    assert project.call("accept-evidence", run, asked[-1][:8], STEERSMAN_PERSON="cleo").code == 3
+    accepted = project.call("accept-evidence", run, asked[-1][:8], STEERSMAN_PERSON="cleo")
+    gate = "cleo: accept-evidence · gate "
+    assert (accepted.code, gate in accepted.out) == (3, True), accepted
+    assert " · pytest.ini: pytest loads it." in accepted.out
     refused = project.call("accept-evidence", run, asked[-1][:8])
     assert (refused.code, f"approve {run}" in refused.err) == (4, True)
     asked.append(project.call("gates", run, "--json").json()[0]["digest"])

@@ -120,14 +120,69 @@ def test_a_program_of_the_changed_tree_is_refused(project: Project) -> None:
     (project.repo / "tools").symlink_to(project.place)
     project.git("add", "-A")
     for word, reason in (
-        ("{workdir}/review.sh", "write review.sh"),
+        ("{workdir}/review.sh", "names {workdir}/review.sh, which an agent can change"),
+        ("-c', 'exec sh {workdir}/lib/review.sh", "which an agent can change"),
+        ("{workdir}/lib", "pass {workdir} as a word of its own"),
         ("tools/x.sh", "tools is a link in commit"),
     ):
-        role = f'[roles.planner]\nagent = "command"\ncommand = ["sh", "{word}"]\n'
+        role = f"[roles.planner]\nagent = 'command'\ncommand = ['sh', '{word}']\n"
         (project.repo / "steersman.toml").write_text(plain + role)
         project.git("commit", "-qam", "a planner")
         refused = project.call("run", "Fix add")
         assert (refused.code, reason in refused.err) == (2, True), refused
+
+
+def test_a_reviewer_that_is_a_folder(project: Project) -> None:
+    """A folder of the base commit is copied whole, plays the role, and opens the gate where the change edits it."""
+    edits = [
+        {"replace": "calc.py", "find": "a - b", "with": "a + b"},
+        {"write": "tools/reviewer/words.py", "text": "WORDS = 'I was replaced'\n"},
+    ]
+    told = story(crew=crew(coder=[{"mode": "implementation", "say": "done", "edit": edits}]))
+    project.prepare(told)
+    folder = project.repo / "tools" / "reviewer"
+    folder.mkdir(parents=True)
+    (folder / "words.py").write_text("WORDS = 'the base version'\n")
+    (folder / "__main__.py").write_text(
+        "import json, re, sys\nfrom words import WORDS\n"
+        "nonce = re.findall(r'fits this schema, nonce ([^:]*):', open(sys.argv[1]).read())[-1]\n"
+        "lists = dict.fromkeys(('must_fix', 'nice_to_have', 'tests', 'security', 'fixed'), [])\n"
+        "print(json.dumps({'decision': 'approve', 'summary': WORDS, **lists, 'nonce': nonce}))\n"
+    )
+    table = '[roles.reviewer]\nagent = "scripted"\nscript = "../crew.yaml"\n'
+    command = (
+        '[roles.reviewer]\nagent = "command"\ncommand = ["python3", "tools/reviewer", "{prompt_file}"]\n'
+    )
+    (project.repo / "steersman.toml").write_text(config(told).replace(table, command))
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a reviewer of our own")
+    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert said.code == 3, said
+    run = said.json()["run"]
+    why = "tools/reviewer/words.py: the change edits the program that plays reviewer"
+    assert why in project.call("gates", run).out
+    (review,) = json.loads(project.call("report", run, "--json").out)["reviews"]
+    assert review["summary"] == "the base version"
+
+
+def test_links_that_leave_the_tree_open_the_gate(project: Project) -> None:
+    """A new link into .git, and one that makes a link of the base lead out, are both shown at the evidence gate."""
+    project.prepare(story())
+    (project.repo / "b").mkdir()
+    (project.repo / "b" / "x").write_text("x\n")
+    (project.repo / "a").symlink_to("b/../secret")
+    work = "cd $1 && sed -i 's/a - b/a + b/' calc.py && ln -s .git/config gc && rm -r b && ln -s . b && echo done"
+    table = '[roles.coder]\nagent = "scripted"\nscript = "../crew.yaml"\n'
+    command = f'[roles.coder]\nagent = "command"\ncommand = ["sh", "-c", "{work}", "sh", "{{workdir}}"]\n'
+    (project.repo / "steersman.toml").write_text(config(story()).replace(table, command))
+    project.git("add", "-A")
+    project.git("commit", "-qm", "a link that stays inside")
+    said = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert said.code == 3, said
+    shown = project.call("gates", said.json()["run"]).out
+    assert "gc: it is a link that leads into .git" in shown
+    assert "b: with it the link a leads out of the tree" in shown
+    assert "touches files that a person has to look at. Accept these results for this tree?" in shown
 
 
 def test_a_script_is_the_one_of_the_base_commit(project: Project) -> None:

@@ -203,13 +203,13 @@ def test_what_init_writes_is_trusted(clone: Project) -> None:
 
 
 WIDE = {
-    "sandbox.mode": ('[sandbox]\nmode = "off"\n', '[sandbox] mode = "off"'),
-    "sandbox.reads[0]": ('[sandbox]\nreads = ["/opt/sdk/x"]\n', '[sandbox] reads = ["/opt/sdk/x"]'),
-    "sandbox.network": ("[sandbox]\nnetwork = true\n", "[sandbox] network = true"),
-    "env.TOKEN": ('[env]\nTOKEN = "env:MY_TOKEN"\n', '[env] pass = ["MY_TOKEN"]'),
+    "sandbox.mode": ('[sandbox]\nmode = "off"\n', 'sandbox.mode = "off"'),
+    "sandbox.reads[0]": ('[sandbox]\nreads = ["/opt/sdk/x"]\n', 'sandbox.reads = ["/opt/sdk/x"]'),
+    "sandbox.network": ("[sandbox]\nnetwork = true\n", "sandbox.network = true"),
+    "env.TOKEN": ('[env]\nTOKEN = "env:MY_TOKEN"\n', 'env.pass = ["MY_TOKEN"]'),
     "chat.agents.bob.hosts": (
         '[chat.agents.bob]\nagent = "command"\ncommand = ["true"]\nhosts = ["a.example:443"]\n',
-        '[sandbox] hosts = ["a.example:443"]',
+        'sandbox.hosts = ["a.example:443"]',
     ),
 }
 
@@ -222,12 +222,28 @@ def test_only_the_persons_own_file_widens(project: Project) -> None:
         said = project.call("run", "x", "--dry")
         assert (said.code, f"{field}: only your own settings can allow this" in said.err) == (2, True), said
         assert line in said.err
-        project.allow(line.replace("] ", "]\n", 1))
+        project.allow(f"{line}\n[budget]\nturns = 9\n")
         accepted = project.call("run", "x", "--dry")
         assert accepted.code == 0, (field, accepted)
     project.allow('[sandbox]\nmode = "sometimes"\n')
     broken = project.call("run", "x", "--dry")
     assert (broken.code, "config.toml: Invalid enum value 'sometimes'" in broken.err) == (2, True), broken
+
+
+def test_a_role_opens_no_host_and_takes_no_key_by_another_name(project: Project) -> None:
+    """An address with two hosts in it is refused; a key goes to a provider that nobody knows only where it is passed."""
+    table = '[roles.coder]\nagent = "scripted"\nscript = "../crew.yaml"\n'
+    codex = '[roles.coder]\nagent = "codex"\nbase_url = "https://evil.example:443?@good.example:443/"\n'
+    project.allow('[sandbox]\nhosts = ["good.example:443"]\n')
+    write(project, config(story()).replace(table, codex))
+    refused = project.call("run", "x")
+    assert (refused.code, "roles.coder.base_url: is not a plain address" in refused.err) == (2, True), refused
+    opencode = '[roles.coder]\nagent = "opencode"\nprogram = "oc.sh"\nmodel = "stripe/x"\nhosts = ["good.example:443"]\n'
+    write(project, config(story()).replace(table, opencode))
+    refused = project.call("run", "x", STRIPE_API_KEY="sk-4711")
+    assert (refused.code, 'environment = ["STRIPE_API_KEY"]' in refused.err) == (2, True), refused
+    write(project, config(story()).replace(table, opencode + 'environment = ["STRIPE_API_KEY"]\n'))
+    assert 'env.pass = ["STRIPE_API_KEY"]' in project.call("run", "x", STRIPE_API_KEY="sk-4711").err
 
 
 def test_a_policy_only_tightens(project: Project) -> None:
@@ -249,7 +265,36 @@ def test_a_policy_only_tightens(project: Project) -> None:
     refused = project.call("run", "x", "--dry", **env)
     assert (refused.code, f"roles.coder.agent: {policy} does not allow this" in refused.err) == (2, True)
     assert f"sandbox.mode: {policy} does not allow this" in refused.err
-    assert project.call("run", "x", "--dry", STEERSMAN_POLICY="/nowhere/policy.toml").code == 2
+    nowhere = {"STEERSMAN_POLICY": "/nowhere/policy.toml"}
+    assert project.call("run", "x", "--dry", **nowhere).code == 2
+    assert "MEND  settings: cannot read /nowhere/policy.toml" in project.call("doctor", **nowhere).out
+
+
+def test_limits_of_now_hold_for_a_run_that_has_begun(project: Project) -> None:
+    """A stricter policy stops a waiting run with its own line, the gate stays open, and only an abort is taken."""
+    write(project, config(story()) + OFF)
+    project.allow(OFF)
+    run, other = (project.call("run", "Fix add", "--json").json()["run"] for _ in range(2))
+    policy = project.place / "policy.toml"
+    policy.write_text('agents = ["claude"]\n[sandbox]\nmode = "required"\n')
+    env = {"STEERSMAN_POLICY": str(policy)}
+    for words in (
+        ("approve", run),
+        ("reject", run),
+        ("send", run, "discussion_requested"),
+        ("resume", run),
+    ):
+        before = project.entries(run)
+        said = project.call(*words, **env)
+        assert (said.code, f"sandbox.mode: {policy} does not allow this" in said.err) == (4, True), said
+        assert f"roles.coder.agent: {policy} does not allow this" in said.err
+        assert f"steersman abort {run}" in said.err
+        assert (len(project.call("gates", run, "--json").json()), project.entries(run)) == (1, before)
+    assert project.call("abort", other, **env).code == 0
+    project.allow("")
+    assert "only your own settings can allow this" in project.call("approve", run).err
+    project.allow(OFF)
+    assert project.call("approve", run).code == 0
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "dangling"])

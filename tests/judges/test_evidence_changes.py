@@ -126,6 +126,9 @@ class Trees:
         tree = self._trees[commit]
         return tuple(Text(n, tree[n]) for n in names if n in tree and len(tree[n]) <= min(each, total))
 
+    def link_targets(self, _commit):
+        return {}
+
 
 def judged(base, edits, checks=CHECKS):
     """What is shown of a change over these files, and why."""
@@ -178,7 +181,30 @@ def test_a_link_that_leads_out_of_the_tree_opens_the_gate(links, out):
     found = suspects([touched(path, kind="link")], (), Scene(links=links))
     assert [s.why for s in found] == (["it is a link that leads out of the tree"] if out else [])
     assert len(gating(found, "show")) == out
-    assert suspects([touched(path, kind="link", new="")], (), Scene(links=links)) == ()
+    assert suspects([touched(path, kind="link", new="")], (), Scene(links=links, base_links=links)) == ()
+
+
+def test_a_link_into_git_opens_the_gate():
+    """What is there belongs to nobody's change, however it is written."""
+    for target in (".git/config", "./.GIT", "x/../.git"):
+        (found,) = suspects([touched("gc", kind="link")], (), Scene(links={"gc": target}))
+        assert found.why == "it is a link that leads into .git"
+
+
+BENT = {
+    "a folder becomes a link": ({"a": "b/../secret", "b": "."}, {"a": "b/../secret"}, "b", True),
+    "a link becomes a folder": ({"a": "b/../../x"}, {"a": "b/../../x", "b": "c/d/e"}, "b", True),
+    "it led out before": ({"a": "/x", "b": "."}, {"a": "/x"}, "b", False),
+    "another file changes": ({"a": "/x"}, {"a": "y"}, "z", False),
+    "every link stays inside": ({"a": "b/x", "b": "."}, {"a": "b/x"}, "b", False),
+}
+
+
+@pytest.mark.parametrize(("links", "before", "path", "out"), BENT.values(), ids=BENT)
+def test_a_link_that_leads_out_by_what_another_became_opens_the_gate(links, before, path, out):
+    """Links that the change leaves alone are followed too; one that led out before is the base's own."""
+    found = suspects([touched(path, kind="link")], (), Scene(links=links, base_links=before))
+    assert [s.why for s in found] == (["with it the link a leads out of the tree"] if out else [])
 
 
 def test_examples_that_were_tried_are_tests():

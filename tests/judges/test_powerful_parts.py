@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from steersman.contracts.config import Budget, Chat, ChatAgent, Check, Config, Role, Sandbox
 from steersman.contracts.limits import EnvLimits, LimitFile, Limits, SandboxLimits
 from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
+from steersman.judges.model_address import find_host
 from steersman.judges.powerful_parts import compare_lines, digest_lines, is_file_line, list_powerful_lines
 
 HARMLESS = {
@@ -66,15 +67,44 @@ def test_a_silent_file_of_the_persons_own_allows_nothing_wide():
 
 
 def test_a_models_address_is_a_host():
-    """An address in an agent's options, at any depth, opens its host and port."""
+    """An address in an agent's options, at any depth, opens its host and port; one line allows them all."""
     provider = {"baseURL": "https://evil.example/v1", "x": [1]}
-    options = {"base_url": "http://me@a.example:8000/v1", "settings": {"provider": provider}}
+    options = {"base_url": "http://A.example:8000/v1", "settings": {"provider": provider}}
     config = Config(roles={"coder": Role(agent="codex", options=options)})
     silent = complete_own_limits(LimitFile("c.toml", Limits(), own=True))
     lines = [str(p).rpartition("c.toml: ")[2] for p in find_excesses(config, silent)]
-    assert lines == [f'[sandbox] hosts = ["{host}"]' for host in ("a.example:8000", "evil.example:443")]
+    hosts = 'hosts = ["a.example:8000", "evil.example:443"]'
+    assert lines == [f"sandbox.{hosts}  (or in its table [sandbox]: {hosts})"] * 2
     plain = Config(roles={"coder": Role(agent="codex", options={"base_url": "http://a.example"})})
     assert '"a.example:80"' in str(find_excesses(plain, silent)[0])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "https://evil.example:443?@good.example:443/",
+            "https://me@good.example:443/",
+            "https://good.example:443/#x",
+        ),
+        *(
+            "https://good.example:443\\@evil.example/",
+            "https://good.example:x/",
+            "ftp://good.example:443",
+            "https://",
+        ),
+        *("https://good.exa\tmple:443/", "https://good.example:443/ x", "https://[good"),
+    ],
+)
+def test_an_address_that_programs_read_differently_is_refused(address):
+    """User, query, fragment, backslash or what is not printed: no limit allows it, and no host is opened for it."""
+    assert find_host(address) == ""
+    own = Limits(sandbox=SandboxLimits(hosts=("good.example:443", "evil.example:443")))
+    config = Config(roles={"coder": Role(agent="codex", options={"base_url": address})})
+    (problem,) = find_excesses(config, complete_own_limits(LimitFile("c.toml", own, own=True)))
+    assert str(problem).startswith(
+        "roles.coder.base_url: is not a plain address: write https://host:port/path"
+    )
 
 
 def test_what_the_person_allows_passes_and_nothing_beside_it():
@@ -95,4 +125,6 @@ def test_a_policy_tightens_what_is_left_open(asked, ceiling, result):
     assert (config.sandbox.mode, config.budget.turns) == ("required", result)
     assert len(changes) == 1 + (asked != result)
     problems = find_excesses(replace(WIDE, sandbox=Sandbox()), LimitFile("p.toml", policy))
-    assert [str(p).split(":")[0] for p in problems] == ["roles.coder.agent"]
+    assert [str(p) for p in problems] == [
+        'roles.coder.agent: p.toml does not allow this. Take it out, or have the policy changed: agents = ["codex", "acp"]'
+    ]

@@ -42,6 +42,8 @@ def links(git: Git, commit: str) -> tuple[str, ...]:
 def link_targets(git: Git, commit: str) -> dict[str, str]:
     """The symbolic links of a commit with what each leads to."""
     blobs = _link_blobs(git, commit)
+    if not blobs:
+        return {}
     told = git.read("cat-file", "--batch", feed="".join(f"{blob}\n" for blob in blobs.values()).encode())
     found = {}
     for name in blobs:  # in this order: a line with the size, the content, a line break

@@ -40,7 +40,7 @@ class KeptPrograms:
         self._git, self._folder = git, folder
 
     def keep(self, commit: str, path: str, *, alone: bool) -> str:
-        """The digest of the copy; "" for a program that the commit does not have."""
+        """The digest of the copy; "" for a program that the commit does not have. A folder ends with a slash."""
         above = [path[: m.start()] for m in re.finditer("/", path)]
         there = self._listed(commit, (*above, path), recursive=False)
         if link := next((name for name in (*above, path) if name in there and there[name].mode == _LINK), ""):
@@ -48,8 +48,8 @@ class KeptPrograms:
                 f"{link} is a link in commit {commit[:12]}, and steersman follows none to a program: "
                 "commit the file itself, or name it where it lies"
             )
-        if path in there and there[path].mode.startswith(_FILE):
-            return self._kept(self._contents(commit, path, there[path], alone=alone))
+        if path.endswith("/") or (path in there and there[path].mode.startswith(_FILE)):
+            return self._kept(self._contents(commit, path, alone=alone))
         return self._kept_from_checkout(commit, path) if alone else ""
 
     def _kept_from_checkout(self, commit: str, path: str) -> str:
@@ -61,11 +61,9 @@ class KeptPrograms:
             )
         return self._kept({path: (False, content)})
 
-    def _contents(self, commit: str, path: str, own: _Entry, *, alone: bool) -> dict[str, tuple[bool, bytes]]:
+    def _contents(self, commit: str, path: str, *, alone: bool) -> dict[str, tuple[bool, bytes]]:
         folder = path.rpartition("/")[0]
-        entries = (
-            {path: own} if alone or not folder else self._listed(commit, (f"{folder}/",), recursive=True)
-        )
+        entries = self._listed(commit, (path if alone or not folder else f"{folder}/",), recursive=True)
         entries = {name: e for name, e in entries.items() if e.mode.startswith(_FILE)}
         if len(entries) > MOST_FILES or sum(e.size for e in entries.values()) > MOST_BYTES:
             raise WorkspaceError(

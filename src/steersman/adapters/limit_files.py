@@ -16,6 +16,7 @@ from steersman.adapters.config import (
     read_settings_file,
 )
 from steersman.adapters.places import settings_path
+from steersman.contracts.config import AnyConfig
 from steersman.contracts.limits import LimitFile, Limits
 from steersman.errors import UserError
 from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
@@ -26,12 +27,17 @@ POLICY_VARIABLE = "STEERSMAN_POLICY"
 
 def apply_limits(loaded: LoadedConfig) -> LoadedConfig:
     """The settings within every limit that holds here; a UserError lists what they ask for beyond one."""
-    files = read_limit_files()
-    problems = [f"{loaded.path}: {p}" for file in files for p in find_excesses(loaded.config, file)]
+    config, changes, problems = limit_config(loaded.config)
     if problems:
-        raise UserError("\n".join(problems))
-    config, changes = tighten_config(loaded.config, files)
+        raise UserError("\n".join(f"{loaded.path}: {problem}" for problem in problems))
     return loaded._replace(config=config, tightened=tuple(changes))
+
+
+def limit_config(config: AnyConfig) -> tuple[AnyConfig, list[str], list[str]]:
+    """A configuration within every limit that holds here, what that changed, and what it asks for beyond one."""
+    files = read_limit_files()
+    problems = [str(problem) for file in files for problem in find_excesses(config, file)]
+    return *tighten_config(config, files), problems
 
 
 def read_limit_files() -> tuple[LimitFile, ...]:

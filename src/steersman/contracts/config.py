@@ -5,7 +5,7 @@
 
 import re
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -221,6 +221,9 @@ class FrozenConfig(Config, frozen=True, kw_only=True, forbid_unknown_fields=True
     prompts: dict[str, str] = msgspec.field(default_factory=dict)  # by role: the project's words for it
     programs: dict[str, ProjectFile] = msgspec.field(default_factory=dict)  # by the word in a role's table
     issue_ref: str = ""  # the payload of text that is not the person's own
+
+
+AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def freeze_config(config: Config, **more: Any) -> FrozenConfig:

@@ -38,7 +38,7 @@ COMMANDS = {
     "acknowledge": ("acknowledge:acknowledge", "Write failing tests of a base into known_failures."),
     "gates": ("gates:gates", "What waits for a person's answer."),
     "approve": ("answers:approve", "Answer a gate: yes."),
-    "accept-evidence": ("answers:accept_evidence", "Accept results that are in question, after a look."),
+    "accept-evidence": ("answers:accept_evidence", "Accept the results of an evidence gate, after a look."),
     "rework": ("answers:rework", "Answer a gate: again, and this is what to change."),
     "reject": ("answers:reject", "Answer a gate: no."),
     "answer": ("answers:answer", "Answer a gate with one of its own choices, such as a raised budget."),

@@ -25,7 +25,7 @@ HELP = {
     "retry": "try again what could not be done",
     "answer": "[text]: answer what the plan asks, one by one or all at once",
     "defaults": "answer what the plan asks with its own defaults",
-    "accept-evidence": "digest [reason]: accept results that are in question; the first 8 characters of the digest are shown",
+    "accept-evidence": "digest [reason]: accept the results of an evidence gate; the first 8 characters of the digest are shown",
     "approve": "[reason]: answer the open gate: yes",
     "rework": "words: answer the open gate: again, and this is what to change",
     "reject": "[reason]: answer the open gate: no",

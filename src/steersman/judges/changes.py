@@ -57,6 +57,7 @@ class Scene(msgspec.Struct, frozen=True):
     ran: frozenset[str] = frozenset()  # files from which tests ran on the base tree
     examples: frozenset[str] = frozenset()  # files whose examples were tried on the base tree
     links: Mapping[str, str] = {}  # every link of the new tree, with what it leads to
+    base_links: Mapping[str, str] = {}  # the same of the base tree
     programs: Mapping[str, str] = {}  # that play roles: the roles, by path; a folder ends with "/"
 
 
@@ -67,7 +68,10 @@ def suspects(
     seen = scene or Scene()
     words = seen.words | argv_words(commands)
     own = {**find_check_files(commands, {t.path for t in touched}, {}), **seen.own}
-    return tuple(_suspect(t, why, kind) for t in touched for kind, why in _reasons(t, seen, words, own)[:1])
+    bent = _bent_link(seen, {t.path for t in touched})
+    return tuple(
+        _suspect(t, why, kind) for t in touched for kind, why in _reasons(t, seen, words, own, bent)[:1]
+    )
 
 
 def _suspect(t: Touched, why: str, kind: Kind) -> Suspect:
@@ -80,11 +84,13 @@ def gating(found: Sequence[Suspect], rule: Rule) -> tuple[Suspect, ...]:
 
 
 def _reasons(
-    t: Touched, seen: Scene, words: frozenset[str], own: Mapping[str, str]
+    t: Touched, seen: Scene, words: frozenset[str], own: Mapping[str, str], bent: str
 ) -> list[tuple[Kind, str]]:
     """Why a changed file is shown, the strongest reason first."""
-    if t.kind == "link" and t.new and leads_out(t.path, seen.links):
-        return [("link", "it is a link that leads out of the tree")]
+    if t.kind == "link" and t.new and (where := find_way_out(t.path, seen.links)):
+        return [("link", f"it is a link that leads {where}")]
+    if bent and (t.path in seen.links or t.path in seen.base_links):
+        return [("link", bent)]
     if roles := _roles_played(t.path, seen.programs):
         return [("agents", f"the change edits the program that plays {roles}")]
     if agents := instructs_agents(t.path):
@@ -169,15 +175,26 @@ def _is_installed(path: str, base: frozenset[str]) -> bool:
     return bool(vendor) and any(f"{above}/{name}"[1:] in base for name in _MANIFESTS)
 
 
-def leads_out(path: str, links: Mapping[str, str]) -> bool:
-    """Whether a path leads out of its tree, by a link or by links that lead to each other; a circle leads nowhere."""
+def _bent_link(seen: Scene, touched: set[str]) -> str:
+    """What becomes of a link that the change does not touch and that leads out with it, and did not before."""
+    for path in sorted(seen.links.keys() - touched):
+        where = find_way_out(path, seen.links)
+        if where and not find_way_out(path, seen.base_links):
+            return f"with it the link {printable(path)} leads {where}"
+    return ""
+
+
+def find_way_out(path: str, links: Mapping[str, str]) -> str:
+    """Where a path leads that leaves its tree, by a link or by links that lead to each other; a circle leads nowhere."""
     at: list[str] = []
     rest = path.split("/")[::-1]
     followed = 0
     while rest and followed <= _MOST_LINKS:
         part = rest.pop()
         if part == ".." and not at:
-            return True
+            return "out of the tree"
+        if part.casefold() == ".git":
+            return "into .git"
         if part == "..":
             at.pop()
         elif part not in ("", "."):
@@ -185,11 +202,11 @@ def leads_out(path: str, links: Mapping[str, str]) -> bool:
             target = links.get("/".join(at))
             if target is not None:
                 if target.startswith("/"):
-                    return True
+                    return "out of the tree"
                 at.pop()
                 rest += target.split("/")[::-1]
                 followed += 1
-    return False
+    return ""
 
 
 def _link(t: Touched) -> tuple[Kind, str] | None:

@@ -94,6 +94,7 @@ class Workspace(Protocol):
 
     def keep_program(self, commit: str, path: str, *, alone: bool) -> str:
         """Copies a file of `commit` to where no agent can write, with its folder unless `alone`; the copy's folder.
+        A path that ends with a slash is a folder.
 
         A script (`alone`) that the commit does not have is copied from the person's checkout; "" for another file.
         WorkspaceError where the path leads through a link, or the folder is too large. The same content has one copy.

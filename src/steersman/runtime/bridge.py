@@ -71,7 +71,7 @@ class Bridge:
 
     def send(self, run: str, event: str, data: dict[str, Any], person: str, reason: str = "") -> int:
         """Puts a person's event into the inbox; the kernel refuses what a person may not cause."""
-        self.head(run)
+        self.live(run).apply_limits()
         said = {
             "event": clip(carried(self.world, run, event), 100),
             "data": carried(self.world, run, data),
@@ -85,7 +85,7 @@ class Bridge:
 
     def override(self, run: str, to: str, person: str, reason: str) -> int:
         """Asks for the guard before a phase to be waived; the kernel refuses what may not be."""
-        self.head(run)
+        self.live(run).apply_limits()
         said = {"to": clip(carried(self.world, run, to), 100), "person": person}
         return self._post(run, "override", {**said, "reason": words.reason(self.world, run, reason)})
 
@@ -102,6 +102,7 @@ class Bridge:
                 f"gate {gate.id} is about evidence: an approval names the digest {gate.digest} that was looked at"
             )
         self._in_time(gate)
+        self.live(gate.run).apply_limits()
         body = {"choice": choice, "person": person, "digest": gate.digest, **more}
         if "reason" in body:
             body["reason"] = words.reason(self.world, gate.run, body["reason"])

@@ -53,7 +53,8 @@ class Driver:
     ) -> Head:
         """Drives a run until it waits for somebody or has its outcome; returns its head.
 
-        One that does not fit its tape is refused; `despite` is a person with a reason to go on all the same.
+        One that does not fit its tape is refused; `despite` is a person with a reason to go on all the same. One whose
+        settings go beyond the limits of now is driven only to take an abort.
         """
         lock = held or self.world.locks.acquire(run, take_over=take_over)
         if lock is None:
@@ -82,6 +83,8 @@ class Driver:
 
         live = load(self.world, run)
         await check_before_driving(live, despite)
+        if all(posted.kind != "abort" for posted in self.world.journal.pending(run)):
+            live.apply_limits()
         return live
 
     async def _onward(self, head: Head) -> None:

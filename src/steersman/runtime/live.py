@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from steersman.contracts.config import FrozenConfig, decode_frozen_config
-from steersman.errors import ContractError, StoreBroken, UserError
+from steersman.errors import BeyondLimitsError, ContractError, StoreBroken, UserError
 from steersman.judges.redaction import redact
 from steersman.kernel.build import Machine, definition
 from steersman.kernel.canonical import canonical
@@ -179,6 +179,18 @@ class Live:
             ref = getattr(self.snapshot.context, "config_ref", "")
             self._config = decode_frozen_config(self.payloads.get(ref)) if ref else FrozenConfig()
         return self._config
+
+    def apply_limits(self) -> None:
+        """Holds the run's configuration to the limits of now, as that of a new run; raises BeyondLimitsError."""
+        if self.payloads.gone:  # nothing is started for it any more
+            return
+        self._config, _, problems = self.world.limit_config(self.config)
+        if problems:
+            raise BeyondLimitsError(
+                f"run {self.run} waits: its settings go beyond a limit that holds now. Nothing was done.\n"
+                + "\n".join(problems)
+                + f"\nTo go on, have the limit changed. To end it: `steersman abort {self.run}`, then start a new run"
+            )
 
     @property
     def run(self) -> str:

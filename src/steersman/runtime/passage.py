@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from steersman.errors import JournalError, StaleError, SteersmanError, StoreFull, UserError
+from steersman.errors import BeyondLimitsError, JournalError, StaleError, SteersmanError, StoreFull, UserError
 from steersman.kernel.build import definition
 from steersman.kernel.canonical import canonical
 from steersman.kernel.definition import ChildEnded, TimerDue
@@ -351,9 +351,9 @@ class Passage:
         self._bring(lambda: self._child_back(item, None))
 
     async def _child_back(self, item: Item, failed: Exception | None) -> None:
-        """A child that cannot be driven at all has ended for its parent, which goes on; store trouble stops both."""
+        """A child that cannot be driven at all has ended for its parent, which goes on; store trouble and a limit stop both."""
         self._tasks.pop(item.id, None)
-        if isinstance(failed, StoreFull):
+        if isinstance(failed, StoreFull | BeyondLimitsError):
             raise failed
         if failed is not None and item.id in self.live.snapshot.items:
             why = words.reason(self.world, self.live.run, str(failed))

@@ -5,6 +5,7 @@ agent decides what a role is told or which program plays it.
 **Invariant:** no link is followed; of the checkout only a script is read that the base commit does not have.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,11 +24,10 @@ from steersman.runtime.world import World
 PROMPTS = ".steersman/prompts"
 LONGEST = 32 * 1024  # bytes of the words for one role
 CHAT = "chat"  # whose words go to everybody who is talked to
-_TREE = "{workdir}/"
+_TREE = "{workdir}"
 
 
 class _Named(NamedTuple):
-    role: str
     word: str
     path: str
     script: bool
@@ -51,7 +51,8 @@ def freeze_now(world: World, config: Config) -> FrozenConfig:
 def describe_differences(workspace: Workspace, config: Config, commit: str) -> list[str]:
     """One sentence for each such file that is not in the person's checkout what the run uses."""
     scripts = {named.path for named in _named_files(workspace, config) if named.script}
-    paths = dict.fromkeys((*prompt_paths(config).values(), *scripts, *_programs(workspace, config, commit)))
+    programs = [path for path in _programs(workspace, config, commit).values() if path[-1] != "/"]
+    paths = dict.fromkeys((*prompt_paths(config).values(), *scripts, *programs))
     recorded, short = workspace.contents(commit, tuple(paths)), commit[:12]
     notes = []
     for path in paths:
@@ -99,34 +100,47 @@ def _read_prompts(workspace: Workspace, config: Config, commit: str) -> dict[str
 
 
 def _keep_programs(workspace: Workspace, config: Config, commit: str) -> dict[str, ProjectFile]:
+    _refuse_tree_programs(config)
     programs = _programs(workspace, config, commit)
+    named = {n.word: n for n in _named_files(workspace, config)}.values()
+    paths = {
+        n.word: programs.get(n.path, n.path) for n in named if n.script or n.path in programs or "/" in n.word
+    }
     return {
-        named.word: ProjectFile(named.path, workspace.keep_program(commit, named.path, alone=named.script))
-        for named in {n.word: n for n in _named_files(workspace, config)}.values()
-        if named.script or named.path in programs or "/" in named.word
+        n.word: ProjectFile(paths[n.word], workspace.keep_program(commit, paths[n.word], alone=n.script))
+        for n in named
+        if n.word in paths
     }
 
 
-def _programs(workspace: Workspace, config: Config, commit: str) -> list[str]:
-    """The files of a commit that roles start; refused where a role would start the changed tree's own."""
+def _refuse_tree_programs(config: Config) -> None:
+    """`{workdir}` is a word of its own: with a path behind it, a role would start what an agent can change."""
+    for name, role in config.roles.items():
+        for word in program_words(role):
+            if _TREE in word and word != _TREE:
+                raise UserError(
+                    f"steersman.toml, {table_of(name)} names {word}, which an agent can change: write the path "
+                    f"without {_TREE}/, and the program of the base commit is started; pass {_TREE} as a word of its own"
+                )
+
+
+def _programs(workspace: Workspace, config: Config, commit: str) -> dict[str, str]:
+    """What roles start of a commit, by path: a file, or a folder (named by a path with a slash), which ends with one."""
     there = frozenset(workspace.paths(commit))
-    found = []
+    folders = {path[: m.start()] for path in there for m in re.finditer("/", path)}
+    found = {}
     for named in _named_files(workspace, config):
-        inside = workspace.project_path(named.word.removeprefix(_TREE))
-        if named.word.startswith(_TREE) and inside in there:
-            raise UserError(
-                f"steersman.toml, {table_of(named.role)} names {named.word}, which an agent can change: "
-                f"write {inside}, and the one of the base commit is started"
-            )
         if not named.script and named.path in there:
-            found.append(named.path)
+            found[named.path] = named.path
+        elif not named.script and named.path in folders and "/" in named.word:
+            found[named.path] = f"{named.path}/"
     return found
 
 
 def _named_files(workspace: Workspace, config: Config) -> Iterator[_Named]:
-    for name, role in config.roles.items():
+    for role in config.roles.values():
         if role.script and (path := workspace.project_path(role.script)):
-            yield _Named(name, role.script, path, True)
+            yield _Named(role.script, path, True)
         for word in program_words(role):
             if path := workspace.project_path(word):
-                yield _Named(name, word, path, False)
+                yield _Named(word, path, False)

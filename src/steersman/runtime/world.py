@@ -44,6 +44,12 @@ class World(msgspec.Struct, frozen=True, eq=False):
     secrets: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda _named: ()  # values that no text may keep
     forget: Callable[[str], None] = lambda _run: None  # drops what agents' own programs have kept of a run
     sandbox: "Callable[[Config], Sandbox] | None" = None  # None: nothing is ever started here
+    # Tightens a configuration to the limits of now: what that changed, and what it asks for beyond them.
+    limit_config: "Callable[[FrozenConfig], tuple[FrozenConfig, list[str], list[str]]]" = lambda c: (
+        c,
+        [],
+        [],
+    )
     performers: Mapping[str, Callable[[Any], Any]] = {}  # beside the built-in ones
     sealed: Callable[[str, int, str, int], None] | None = (
         None  # (run, seq, hash, at): anchors a run with an outcome

@@ -15,7 +15,7 @@ ASKED = {
     "moving": "The branch has moved too often in a row. Look at it again? Reject stops the run.",
     "rewrite": "The branch no longer has commits that this change was made on. Put the change alone on the branch as it is now?",
     "recheck": "The branch moved after your approval, which is void. Check the change on the branch as it is now?",
-    "evidence": "The checks pass, but what they prove is in question. Does that count?",
+    "evidence": "All checks pass, but the change touches files that a person has to look at. Accept these results for this tree?",
     "answers": "The plan is not sure of everything. What shall hold?",
     "budget": "The budget is used up. Raise it, or stop?",
     "others": "Another task comes first, and its change is not in the branch. Look again, or begin without it?",
@@ -26,6 +26,7 @@ ASKED = {
     "damaged_plan": "The plan on disk is not what was recorded. Put it back, or take it over?",
     "again": "It cannot go on by itself. Try again?",
 }
+DOUBTED = "All checks pass, but a person has to look at their results. Accept these results for this tree?"
 EVIDENCE = "evidence"  # its approval has a verb of its own, with the beginning of the digest
 PREFIX = 8  # characters of a digest that show which one was looked at
 COMMANDS = {  # of the gates of a task
@@ -52,12 +53,14 @@ FIGURES = {"micro_usd": "--usd", "tokens": "--tokens", "turns": "--turns", "ms":
 def question(gate: Gate) -> str:
     """What a gate asks, in one sentence."""
     asked = ASKED.get(gate.job, f"{gate.job}: {' | '.join(gate.choices)}?")
+    if gate.job == EVIDENCE and gate.shown.get("questions"):
+        return DOUBTED
     figure = gate.shown.get("figure")
     return f"{asked} ({figure})" if figure else asked
 
 
 def evidence_reason(shown: Mapping[str, str], text: Callable[[str], str]) -> str:
-    """Why the evidence is in question, in one sentence: the first reason, and how many more there are."""
+    """Why the evidence gate is open, in one sentence: the first reason, and how many more there are."""
     changed = [line.rpartition(" (")[0] or line for line in text(shown.get("changed", "")).splitlines()]
     reasons = [one_line(line) for line in (*text(shown.get("questions", "")).splitlines(), *changed) if line]
     if not reasons:

@@ -10,13 +10,13 @@ import os
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from steersman.adapters.agents.acp import AcpOptions, Complaint, Kind
 from steersman.adapters.agents.acp_conversation import Plain
 from steersman.adapters.agents.headless import Failure
 from steersman.adapters.agents.home import Home, user_home
 from steersman.errors import UserError
+from steersman.judges.model_address import find_host
 
 NAME = "opencode"
 _OFF = (
@@ -24,7 +24,7 @@ _OFF = (
     *("SHARE", "AUTOUPDATE", "TERMINAL_TITLE", "EMBEDDED_WEB_UI"),
 )
 _ASKED = ("edit", "bash", "webfetch", "websearch", "task", "external_directory", "doom_loop")
-# Where the models of the providers that opencode knows by name are served.
+# Where the models of the providers that opencode knows by name are served; only their keys are passed on unasked.
 _PLACES = {
     "anthropic": "api.anthropic.com:443",
     "openai": "api.openai.com:443",
@@ -77,6 +77,12 @@ def checked(options: AcpOptions, table: str) -> AcpOptions:
             f"{table} hosts is missing: it is not known where {options.model.split('/')[0]} serves its models; "
             'write hosts = ["host:443"]'
         )
+    key = _key_name(options)
+    if os.environ.get(key) and key not in (*_keys(options), *options.environment):
+        raise UserError(
+            f"{table} does not pass {key} on: steersman knows no model provider {_provider(options)!r}; "
+            f'write environment = ["{key}"] there, and env.pass = ["{key}"] at the top of your own settings'
+        )
     return options
 
 
@@ -112,8 +118,12 @@ def _provider(options: AcpOptions) -> str:
 
 
 def _keys(options: AcpOptions) -> tuple[str, ...]:
-    """The variable in which the pinned provider's key usually is, and no other's."""
-    return (f"{re.sub(r'[^A-Za-z0-9]', '_', _provider(options)).upper()}_API_KEY",)
+    """The variable with the key of the pinned provider, where it is a known one: a repository chooses the name."""
+    return (_key_name(options),) if _provider(options) in _PLACES else ()
+
+
+def _key_name(options: AcpOptions) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9]', '_', _provider(options)).upper()}_API_KEY"
 
 
 def _hosts(options: AcpOptions) -> tuple[str, ...]:
@@ -122,8 +132,7 @@ def _hosts(options: AcpOptions) -> tuple[str, ...]:
             given = providers.get(_provider(options))
             match given:
                 case {"options": {"baseURL": str(address)}}:
-                    url = urlsplit(address)
-                    return (f"{url.hostname}:{url.port or (80 if url.scheme == 'http' else 443)}",)
+                    return tuple(filter(None, (find_host(address),)))
     known = _PLACES.get(_provider(options))
     return (known,) if known else ()
 

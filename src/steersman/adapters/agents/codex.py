@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, structs
@@ -24,6 +23,7 @@ from steersman.adapters.agents.shelf import SESSIONS, Kept, Shelf
 from steersman.adapters.tree_places import shown_path
 from steersman.contracts.agent import AgentReply, AgentRequest, Usage
 from steersman.contracts.replies import reply_schema
+from steersman.judges.model_address import find_host
 from steersman.judges.own_shell import outside
 from steersman.judges.text import clip
 from steersman.ports.sandbox import Sandbox
@@ -49,7 +49,9 @@ class CodexOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     model: str | None = None
     program: Annotated[str, Meta(min_length=1)] = "codex"
     effort: str | None = None
-    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/]+")] | None = None  # of a gateway of one's own
+    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?$")] | None = (
+        None  # of a gateway of one's own
+    )
     key_env: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = (
         None  # the variable with its key
     )
@@ -217,10 +219,7 @@ def _key(options: CodexOptions, *, logged_in: bool) -> dict[str, str]:
 
 
 def _network(options: CodexOptions) -> tuple[str, ...]:
-    if not options.base_url:
-        return _HOSTS
-    url = urlsplit(options.base_url)
-    return (f"{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}",)
+    return (find_host(options.base_url),) if options.base_url else _HOSTS
 
 
 def native(program: str) -> str:

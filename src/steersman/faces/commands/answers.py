@@ -10,7 +10,7 @@ from steersman.faces.speech import insider
 from steersman.faces.voyage import spoken
 from steersman.judges.text import visible
 from steersman.ports.journal import Gate
-from steersman.views.gates import EVIDENCE, PREFIX, commands
+from steersman.views.gates import EVIDENCE, PREFIX, commands, gate_reason
 
 _gate = click.argument("gate", metavar="RUN_OR_GATE")
 _reason = click.option("--reason", default="", help="Why; it stays on tape.")
@@ -159,8 +159,9 @@ def answered(
     refused = insider(deck, found.run, choice)
     if refused is not None:
         return refused
+    why, word = "", choice
     if prefix is not None or (found.job, choice) == (EVIDENCE, "approve"):
-        _check_prefix(deck, found, prefix)
+        why, word = _check_prefix(deck, found, prefix), "accept-evidence"
         digest = found.digest
     if (found.job, choice) == ("others", "begin"):
         from steersman.faces.deeds import with_reason
@@ -170,7 +171,7 @@ def answered(
         _show_accepted(deck, found)
     told = {key: value for key, value in more.items() if value}
     posted = deck.bridge.answer(found, choice, deck.person, digest=digest, **told)
-    deck.say(f"{deck.person}: {choice} · gate {found.id}")
+    deck.say(f"{deck.person}: {word} · gate {found.id}{f' · {why}' if why else ''}")
     return spoken(deck, found.run, posted, wanted_end=_ends(found, choice))
 
 
@@ -180,13 +181,16 @@ class _NotAcceptedError(UserError):
     exit_code = 4
 
 
-def _check_prefix(deck: Deck, gate: Gate, prefix: str | None) -> None:
-    """Refuses a yes to an evidence gate without the beginning of its digest; a digest that was looked at is typed."""
+def _check_prefix(deck: Deck, gate: Gate, prefix: str | None) -> str:
+    """Why the evidence gate is open; refuses a yes without the beginning of the digest that was looked at."""
     if gate.job != EVIDENCE:
         typed = "; ".join(commands(gate, deck.me))
         raise _NotAcceptedError(f"gate {gate.id} does not ask about evidence: it is answered by {typed}")
+    from steersman.runtime.projections import reading
+
+    why = gate_reason(gate, reading(deck.bridge.live(gate.run)))
     if prefix is not None and len(prefix) >= PREFIX and gate.digest.startswith(prefix):
-        return
+        return why
     wrong = (
         "approve does not accept evidence"
         if prefix is None
@@ -197,7 +201,7 @@ def _check_prefix(deck: Deck, gate: Gate, prefix: str | None) -> None:
     )
     line = f"{word} {gate.digest[:PREFIX]}" if word else commands(gate, deck.me)[0]
     raise _NotAcceptedError(
-        f"gate {gate.id} was not answered: {wrong}. Look at it with `{look}`, then type `{line}`"
+        f"gate {gate.id} was not answered: {wrong}.\n{why}\nRead it with `{look}`, then type `{line}`"
     )
 
 

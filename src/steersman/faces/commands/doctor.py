@@ -100,7 +100,7 @@ def _config(deck: Deck) -> Iterator[Finding]:
     try:
         loaded = deck.read_config()
     except SteersmanError as error:
-        yield Finding("steersman.toml", ok=False, told=str(error), fix="mend the lines named above")
+        yield Finding("settings", ok=False, told=str(error), fix="correct the file that is named above")
         return
     yield from (Finding("limits", ok=True, told=change) for change in loaded.tightened)
     if loaded.powerful:

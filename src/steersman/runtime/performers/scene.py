@@ -34,10 +34,10 @@ def scene_of(
     texts = {t.path: t for t in workspace.texts(base, find_manifests(checks, there), EACH, TOTAL)}
     own = find_check_files(checks, there.union(change.files), texts)
     examples = frozenset(file for r in before if r.report is not None for file in r.report.examples)
-    linked = any(t.kind == "link" and t.new for t in change.touched)
-    links = workspace.link_targets(change.commit) if linked else {}
-    ran = files_with_tests(before)
-    return Scene(there, own, used_words(checks, texts), old, new, ran, examples, links, programs or {})
+    links = workspace.link_targets(change.commit)
+    base_links = workspace.link_targets(base) if links else {}
+    ran, words = files_with_tests(before), used_words(checks, texts)
+    return Scene(there, own, words, old, new, ran, examples, links, base_links, programs or {})
 
 
 def code_outside(workspace: Workspace, commit: str) -> str:
