@@ -24,12 +24,17 @@ POLICY = "/etc/steersman/policy.toml"
 POLICY_VARIABLE = "STEERSMAN_POLICY"
 
 
-def apply_limits(loaded: LoadedConfig) -> LoadedConfig:
-    """The settings within every limit that holds here; a UserError lists what they ask for beyond one."""
+def apply_limits(loaded: LoadedConfig, *, only_look: bool = False) -> LoadedConfig:
+    """The settings within every limit that holds here; a UserError lists what they ask for beyond one.
+
+    For who only looks they stay as they are written, with a list of what is asked for beyond a limit."""
     files = read_limit_files()
-    problems = [f"{loaded.path}: {p}" for file in files for p in find_excesses(loaded.config, file)]
-    if problems:
-        raise UserError("\n".join(problems))
+    excesses = tuple(str(problem) for file in files for problem in find_excesses(loaded.config, file))
+    if only_look:
+        return loaded._replace(excesses=excesses)
+    if excesses:
+        first = "Read what the settings can do first: steersman trust --show"
+        raise UserError("\n".join([*(f"{loaded.path}: {excess}" for excess in excesses), first]))
     config, changes = tighten_config(loaded.config, files)
     return loaded._replace(config=config, tightened=tuple(changes))
 
