@@ -110,12 +110,12 @@ def machines() -> Mapping[str, "Machine"]:
     return _Installed()
 
 
-def load_config(start: "Path") -> Any:
+def load_config(start: "Path", *, only_look: bool = False) -> Any:
     """The nearest steersman.toml from `start` up to the top of its repository, or the defaults, within this machine's
     limits. It is data: what in it needs a person's trust is listed beside it."""
     from steersman.adapters.limit_files import apply_limits
 
-    return apply_limits(read_written_config(start))
+    return apply_limits(read_written_config(start), only_look=only_look)
 
 
 def read_written_config(start: "Path") -> Any:

@@ -108,6 +108,17 @@ def test_the_projects_own_variables(tmp_path):
     assert KnownSecrets({}, str(tmp_path))() == ("abc def 12",)
 
 
+def test_a_link_of_the_project_is_not_followed(tmp_path):
+    """A link that came with a clone leads to no file outside it; a person's own login may be a link."""
+    secret = tmp_path / "outside"
+    secret.write_text("API_TOKEN=secretword7\n")
+    for folder, name in (("repo", ".env"), ("home", ".netrc")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).symlink_to(secret)
+    assert KnownSecrets({}, str(tmp_path / "repo"))() == ()
+    assert KnownSecrets({"HOME": str(tmp_path / "home")}, str(tmp_path / "repo"))() == ("secretword7",)
+
+
 def test_odd_files():
     """What cannot be decoded or is no JSON yields what can be seen in it."""
     assert list(values_in('{"a": "\ud800", "token": "secretword7"}')) == ["secretword7", "secretword7"]

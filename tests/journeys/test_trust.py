@@ -34,6 +34,8 @@ def answer(project: Project, reply: str, *words: str, **env: str) -> Said:
     asked = b""
     while not asked.endswith(b"[y/N]: ") and (piece := os.read(command.stderr.fileno(), 1)):
         asked += piece
+        if asked.endswith(b"Enter shows more, n ends: "):
+            os.write(ours, b"\n")
     os.write(ours, f"{reply}\n".encode())
     out, rest = command.communicate(timeout=120)
     os.close(ours)
@@ -125,6 +127,7 @@ def test_a_person_is_asked_once_and_again_for_what_changed(clone: Project) -> No
     write(clone, config(story()))
     refused = answer(clone, "n", "run", "Fix add")
     assert (refused.code, "not trusted" in refused.err) == (4, True), refused
+    assert "`steersman trust` asks again" in refused.err
     assert f"checks.unit.run = {json.dumps(UNIT, separators=(',', ':'))}" in refused.err
     assert 'roles.coder.script = "../crew.yaml"' in refused.err
     assert max(map(len, refused.err.splitlines())) <= 80
@@ -132,7 +135,7 @@ def test_a_person_is_asked_once_and_again_for_what_changed(clone: Project) -> No
     assert first.code == 3, first
     run = clone.only()
     (clone.repo / "steersman.toml").write_text(
-        config(story(checks={"unit": [*UNIT, "-v"]}, budget={"turns": 90}, deliver="merge"))
+        config(story(checks={"unit": [*UNIT, "-v"]}, budget={"turns": 90}))
     )
     assert clone.call("approve", run).code == 0  # its configuration is the one that was trusted
     changed = answer(clone, "y", "run", "Fix add", "--dry")
@@ -146,14 +149,94 @@ def test_a_person_is_asked_once_and_again_for_what_changed(clone: Project) -> No
         config(story(checks={"unit": [*UNIT, "-v"]}, max_iterations=9, rules={"max_iterations": 7}))
     )
     assert clone.call("run", "x", "--dry").code == 0
-    (clone.repo / ".steersman" / "prompts").mkdir(parents=True)
-    (clone.repo / ".steersman" / "prompts" / "coder.md").write_text("Be brief.\n")
+
+
+def test_files_are_named_with_the_command_that_shows_them(clone: Project) -> None:
+    """A new prompt or rule is what is new, not the settings; the pasted commands print what a run uses."""
+    write(clone, config(story()))
+    assert clone.call(*trust_words(clone)).code == 0
+    prompt = clone.repo / ".steersman" / "prompts" / "coder.md"
+    rule = clone.repo / ".steersman" / "registry" / "rules" / "a b.yaml"
+    for path, words in ((prompt, "Be brief.\n"), (rule, "rules: []\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(words)
     clone.git("add", "-f", ".steersman/prompts/coder.md")
     clone.git("commit", "-qm", "prompt")
-    (
-        clone.repo / ".steersman" / "prompts" / "coder.md"
-    ).unlink()  # a run takes it from the commit all the same
-    assert ".steersman/prompts/coder.md" in answer(clone, "n", "run", "x", "--dry").err
+    prompt.write_text("Be long.\n")  # a run takes it from the commit all the same
+    asked = answer(clone, "n", "run", "x", "--dry").err.splitlines()
+    assert asked[0] == ".steersman/ has changed since you trusted the settings: 2 new."
+    assert any(line.startswith("trust these 2 lines? [y/N]: ") for line in asked)
+    commands = [line for line in asked if line.startswith(("  git show ", "  tail "))]
+    printed = [
+        subprocess.run(["sh", "-c", c], cwd=clone.repo, env=clone.env, capture_output=True, check=True).stdout
+        for c in commands
+    ]
+    assert printed == [b"Be brief.\n", b"rules: []\n"]
+    shown = clone.call("trust", "--show").out
+    assert shown.index("new:\n  .steersman/prompts/coder.md = sha256 ") < shown.index("trusted:\n  checks.")
+
+
+def trust_words(project: Project) -> list[str]:
+    """The command that trusts the settings as they are."""
+    return project.call("trust", "--json").json()["command"].split()[1:]
+
+
+def test_many_lines_are_grouped_and_read_before_the_answer(clone: Project) -> None:
+    """Alike lines share a row and nothing is hidden, not behind spaces either; what is longer than a screen is paged."""
+    hidden = ["sh", "-c", "true" + " " * 200 + "; touch marker"]
+    write(clone, config(story(checks={f"c{n}": UNIT for n in range(40)} | {"long": hidden})))
+    said = answer(clone, "y", "trust")
+    rows = said.err.splitlines()
+    assert (said.code, len(rows) <= 20, "" in rows) == (0, True, False), said
+    assert all(f"c{n}" in said.err for n in range(40))
+    assert '"true[200 spaces]; touch' in " ".join(said.err.split())
+    assert "One by one: steersman trust --show" in rows
+    assert max(map(len, rows)) <= 80
+    write(clone, config(story(checks={f"c{n}": ["make", f"some-target-{n}"] for n in range(90)})))
+    paged = answer(clone, "y", "trust")
+    assert (paged.code, "rows; Enter shows more" in paged.err) == (0, True), paged
+
+
+def test_a_name_cannot_pose_as_another(clone: Project) -> None:
+    """A registry file whose name is no plain text is refused by name: it neither shares nor forges a line."""
+    write(clone, config(story()))
+    rules = clone.repo / ".steersman" / "registry" / "rules"
+    rules.mkdir(parents=True)
+    (rules / "a\\udcff.yaml").touch()
+    assert clone.call(*trust_words(clone)).code == 0
+    for name in (b"a\xff.yaml", b"a\n  checks.unit.run = x.yaml"):
+        path = os.path.join(os.fsencode(rules), name)
+        os.close(os.open(path, os.O_CREAT))
+        said = clone.call("trust", "--show")
+        assert (said.code, "rename it" in said.err, len(said.err.splitlines())) == (2, True, 1), said
+        assert clone.call("run", "x", "--dry").code == 2
+        os.unlink(path)
+
+
+def test_settings_beyond_the_limits_can_be_read(clone: Project) -> None:
+    """`trust` shows the lines and says which of them this machine does not allow; trusting allows nothing more."""
+    write(clone, config(story()) + OFF)
+    for words in (("trust", "--show"), ("trust", "--json")):
+        said = clone.call(*words)
+        assert (said.code, "sandbox.mode" in said.out) == (1, True), said
+    shown = clone.call("trust", "--show").out
+    assert "Not allowed on this machine, trusted or not:\n  sandbox.mode: only your own settings" in shown
+    assert answer(clone, "y", "trust").code == 0
+    refused = clone.call("run", "x", "--dry")
+    assert (refused.code, "steersman trust --show" in refused.err) == (2, True), refused
+
+
+def test_what_a_person_sees_of_trust_elsewhere(clone: Project) -> None:
+    """The home screen says what is not trusted; JSON has digest and command; capitals count; nothing is no trust."""
+    assert "nothing here needs trust" in clone.call("trust", "--show").out
+    write(clone, 'version = 1\ndeliver = "draft-pr"\n')
+    home = clone.call()
+    assert (home.code, "steersman.toml is new here: 1 line." in home.out) == (0, True), home
+    refused = clone.call("run", "x", "--json").json()
+    assert refused["command"] == f"steersman trust --digest {refused['digest']}"
+    trusted = clone.call("trust", "--digest", refused["digest"].upper())
+    assert (trusted.code, trusted.out.startswith("trusted: 1 line, ")) == (0, True), trusted
+    assert "new here" not in clone.call().out
 
 
 def test_scripts_trust_by_digest_alone(clone: Project) -> None:
@@ -197,6 +280,7 @@ def test_what_init_writes_is_trusted(clone: Project) -> None:
     assert clone.call("init", "--yes", "--script", "crew.yaml").code in (0, 1)
     asked = clone.call("run", "Fix add", "--dry")
     assert (asked.code, "Read 1 line with" in asked.err) == (4, True), asked
+    assert ".steersman/ has changed since you trusted the settings: 1 new" in asked.err
     clone.git("rm", "-q", ".steersman/prompts/coder.md")
     clone.git("commit", "-qm", "no prompt")
     assert clone.call("run", "Fix add", "--dry").code == 0
@@ -318,3 +402,13 @@ def test_settings_behind_a_link_are_neither_read_nor_written(project: Project, t
         assert "it is a symlink" in told.out + told.err, words
         assert "s3cret" not in told.out + told.err
     assert (outside.read_bytes() if outside.exists() else None) == before
+
+
+def test_what_acknowledge_writes_is_trusted(clone: Project) -> None:
+    """Known failures weaken evidence and need trust; a person who acknowledges them by name has given it."""
+    write(clone, config(story(rules={"red_base": "stop"})))
+    assert clone.call(*trust_words(clone)).code == 0
+    run = clone.call("run", "Fix add", "--json").json()["run"]
+    assert clone.call("acknowledge", run, "--yes").code == 0
+    assert "known_failures = " in clone.call("trust", "--show").out
+    assert clone.call("trust", "--show").code == 0

@@ -1,31 +1,89 @@
 """Which parts of a repository's settings need trust, and how far limits let them go."""
 
+import re
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
-from steersman.contracts.config import Budget, Chat, ChatAgent, Check, Config, Role, Sandbox
+from steersman.contracts.config import (
+    Budget,
+    Chat,
+    ChatAgent,
+    Check,
+    Config,
+    Redact,
+    Role,
+    Rules,
+    Sandbox,
+    TaskRules,
+)
+from steersman.contracts.grammars import Commands
 from steersman.contracts.limits import EnvLimits, LimitFile, Limits, SandboxLimits
 from steersman.judges.limits import complete_own_limits, find_excesses, tighten_config
 from steersman.judges.model_address import find_host
-from steersman.judges.powerful_parts import compare_lines, digest_lines, is_file_line, list_powerful_lines
+from steersman.judges.powerful_parts import (
+    HARMLESS,
+    compare_lines,
+    digest_lines,
+    group_lines,
+    is_file_line,
+    list_powerful_lines,
+)
 
-HARMLESS = {
-    *("version", "project", "deliver", "known_failures", "no_tests", "budget", "unattended", "rules", "task"),
-    "redact",
-}
+WEAKENING = (
+    Config(deliver="draft-pr"),
+    Config(known_failures=("t",)),
+    Config(no_tests=("lint",)),
+    Config(redact=Redact(env=("PIN",))),
+    Config(rules=Rules(changed_tests="show")),
+    Config(rules=Rules(red_base="fix")),
+    Config(task=TaskRules(code_reviewers=("friend",))),
+    Config(env={"X": ""}),
+    Config(commands=Commands(sets=())),
+)
 
 
-def test_every_field_is_powerful_unless_it_is_known_to_be_harmless():
-    """A new table of the configuration needs trust until this list says otherwise."""
-    assert {*Config.__struct_fields__} - HARMLESS == {
-        *("base", "worktree", "checks", "env", "roles", "notify", "audit", "chat", "sandbox", "commands"),
-    }
+@pytest.mark.parametrize("config", WEAKENING, ids=lambda config: list_powerful_lines(config, {})[0][0])
+def test_what_weakens_evidence_review_or_redaction_needs_trust(config):
+    """Also where a field is emptied."""
+    assert len(list_powerful_lines(config, {})) == 1
+
+
+def test_the_page_lists_what_is_harmless():
+    """Every field is powerful unless the how-to names it, field by field."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "trust-a-repository.md"
+    rows = re.search(r"without a question:\n\n((?:- .*\n)+)", page.read_text())
+    assert rows is not None
+    assert re.findall(r"`([^`]+)`", rows[1]) == list(HARMLESS)
+
+
+def test_alike_lines_share_a_row_and_nothing_is_left_out():
+    """Fields of one name and files of one folder are grouped; a name that could pose as two is quoted."""
+    lines = (
+        ("checks.a.run", '["x"]'),
+        ("checks.b.run", '["x"]'),
+        ('checks."c.d".run', '["y"]'),
+        ("deliver", '"merge"'),
+        ("env.A", '""'),
+        (".steersman/registry/rules/a.yaml", "sha256 0"),
+        (".steersman/registry/rules/b, c.yaml", "sha256 1"),
+        (".steersman/registry/rules/l", "a link to 'x'"),
+        (".worktreeinclude", '["x"]'),
+    )
+    assert group_lines(lines) == [
+        'env.A = ""',
+        'deliver = "merge"',
+        '.worktreeinclude = ["x"]',
+        """checks.*.run: a, b=["x"]; "c.d"=["y"]""",
+        """.steersman/registry/rules/*: a.yaml, "b, c.yaml"=a file; l=a link to 'x'""",
+    ]
 
 
 def test_lines_hold_what_is_written_and_nothing_harmless():
     """Defaults, timeouts and budgets are left out; an agent's option counts also when it is false; names stay whole."""
     roles = {"coder": Role(agent="claude", seconds=5, options={"x": False, "settings": [{"a": 1}]})}
-    chat = Chat(agents={"bob": ChatAgent(agent="codex")}, host="bob", history=3)
+    chat = Chat(agents={"bob": ChatAgent(agent="codex", seconds=9)}, history=3)
     config = Config(checks={"a.b": Check(("true",))}, roles=roles, chat=chat, budget=Budget(turns=3))
     lines = list_powerful_lines(config, {".steersman/prompts/coder.md": "sha256 0"})
     assert lines == (

@@ -52,7 +52,9 @@ class LoadedConfig(NamedTuple):
     path: Path | None
     digest: str
     powerful: tuple[tuple[str, str], ...] = ()  # the lines that need a person's trust
+    base_commit: str = ""  # the prompts among these lines are its files
     tightened: tuple[str, ...] = ()  # what the limits of this machine changed, in words
+    excesses: tuple[str, ...] = ()  # what they do not allow, in words; only in settings to look at
 
 
 def load_config(start: Path, roles: Collection[str] = ()) -> LoadedConfig:

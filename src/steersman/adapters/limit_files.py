@@ -25,11 +25,16 @@ POLICY = "/etc/steersman/policy.toml"
 POLICY_VARIABLE = "STEERSMAN_POLICY"
 
 
-def apply_limits(loaded: LoadedConfig) -> LoadedConfig:
-    """The settings within every limit that holds here; a UserError lists what they ask for beyond one."""
-    config, changes, problems = limit_config(loaded.config)
-    if problems:
-        raise UserError("\n".join(f"{loaded.path}: {problem}" for problem in problems))
+def apply_limits(loaded: LoadedConfig, *, only_look: bool = False) -> LoadedConfig:
+    """The settings within every limit that holds here; a UserError lists what they ask for beyond one.
+
+    For who only looks they stay as they are written, with a list of what is asked for beyond a limit."""
+    config, changes, excesses = limit_config(loaded.config)
+    if only_look:
+        return loaded._replace(excesses=tuple(excesses))
+    if excesses:
+        first = "Read what the settings can do first: steersman trust --show"
+        raise UserError("\n".join([*(f"{loaded.path}: {excess}" for excess in excesses), first]))
     return loaded._replace(config=config, tightened=tuple(changes))
 
 

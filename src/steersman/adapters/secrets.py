@@ -1,7 +1,8 @@
 """The secrets this process can see: in its environment, in the files where logins are kept, in the project's .env.
 
 Their exact values are hidden in every text before it is kept. A file is read again when it has changed.
-**Invariant:** reads, never writes; hands out values to whoever hides them, and to nobody else.
+**Invariant:** reads, never writes; hands out values to whoever hides them, and to nobody else; a link in the project
+is not followed, for it came with the repository and may lead outside it.
 """
 
 import math
@@ -48,15 +49,17 @@ class KnownSecrets:
 
     def __call__(self, named: tuple[str, ...] = ()) -> tuple[str, ...]:
         """The values, longest first; `named` are variables that a project calls secret."""
-        stamps = (named, tuple((path, _stamp(path)) for path in self._paths()))
+        stamps = (named, tuple((path, _stamp(path, flag)) for path, flag in self._paths()))
         if stamps != self._seen:
             found = {*self._from_environment(named), *self._from_files()}
             self._values = tuple(sorted(found, key=lambda value: (-len(value), value)))
             self._seen = stamps
         return self._values
 
-    def _paths(self) -> list[str]:
-        return [*login_files(self._environ), *(os.path.join(self._project, name) for name in PROJECT)]
+    def _paths(self) -> list[tuple[str, int]]:
+        """Each file with the flag to open it with: a person's own login may be a link, a file of a clone may not."""
+        logins = [(path, 0) for path in login_files(self._environ)]
+        return [*logins, *((os.path.join(self._project, name), os.O_NOFOLLOW) for name in PROJECT)]
 
     def _from_environment(self, named: tuple[str, ...]) -> Iterator[str]:
         for name, value in self._environ.items():
@@ -64,19 +67,14 @@ class KnownSecrets:
                 yield value
 
     def _from_files(self) -> Iterator[str]:
-        for path in self._paths():
-            try:
-                with open(path, "rb", opener=_open_at_once) as file:
+        for path, flag in self._paths():
+            try:  # does not wait for somebody to write into a pipe
+                with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | flag), "rb") as file:
                     plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
                     text = file.read(LARGEST).decode("utf-8", "replace") if plain else ""
             except OSError:
                 continue
             yield from values_in(text)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Does not wait for somebody to write into a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def login_files(environ: Mapping[str, str]) -> list[str]:
@@ -140,9 +138,9 @@ def _opaque(value: str) -> bool:
     return -sum(n / len(value) * math.log2(n / len(value)) for n in counts) >= 3.5
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
+def _stamp(path: str, flag: int) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        found = os.stat(path, follow_symlinks=not flag)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

@@ -20,6 +20,7 @@ from steersman.contracts.config import Config
 from steersman.contracts.trust import Trusted
 from steersman.errors import StoreFull, UserError, WorkspaceError
 from steersman.judges.powerful_parts import DIGEST_LENGTH, list_powerful_lines
+from steersman.judges.text import one_line
 from steersman.ports.workspace import Workspace
 from steersman.runtime.project_files import prompt_paths
 
@@ -78,18 +79,19 @@ def load_with_powerful_lines(
     loaded = load_config(start, roles if find_config(start) is not None else ())
     if loaded.path is not None and loaded.path.parent != top:
         loaded = loaded._replace(config=_move_scripts(loaded.config, loaded.path.parent.relative_to(top)))
-    prompts = _digest_prompts(workspace(loaded.config), loaded.config)
-    return loaded._replace(powerful=list_powerful_lines(loaded.config, digest_powerful_files(top) | prompts))
+    commit, prompts = _digest_prompts(workspace(loaded.config), loaded.config)
+    lines = list_powerful_lines(loaded.config, digest_powerful_files(top) | prompts)
+    return loaded._replace(powerful=lines, base_commit=commit)
 
 
-def _digest_prompts(workspace: Workspace, config: Config) -> dict[str, str]:
-    """The prompts that a run from the configured base would use; none where there is no such commit."""
+def _digest_prompts(workspace: Workspace, config: Config) -> tuple[str, dict[str, str]]:
+    """The commit that a run would begin on with its prompts; none where there is no such commit."""
     try:
         commit = workspace.base(config.base or None).commit
         found = workspace.contents(commit, tuple(prompt_paths(config).values()))
     except WorkspaceError:
-        return {}
-    return {path: _digest(data) for path, data in found.items()}
+        return "", {}
+    return commit, {path: _digest(data) for path, data in found.items()}
 
 
 def _move_scripts(config: Config, inside: Path) -> Config:
@@ -107,15 +109,20 @@ def digest_powerful_files(project: Path) -> dict[str, str]:
         for path in _walk(project / ".steersman", folder):
             if len(found) == MAX_FILES:
                 raise UserError(f"{project / '.steersman'} has more than {MAX_FILES} files: take some out")
-            found[_decode(path.relative_to(project))] = _describe(path)
+            found[_name_file(path.relative_to(project))] = _describe(path)
     if patterns := listed_patterns(project):
         found[LISTED] = msgspec.json.encode(patterns).decode()
     return found
 
 
-def _decode(name: str | Path) -> str:
-    """A name as text, also one that is not UTF-8."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+def _name_file(path: Path) -> str:
+    """The name that stands for a file in its line; a UserError where it could pose as another name or line."""
+    name = str(path)
+    if one_line(name) != name:  # also what is not UTF-8: the name holds it as lone surrogates
+        raise UserError(
+            f"{one_line(name)}: a file name here has no control characters and is UTF-8: rename it"
+        )
+    return name
 
 
 def _walk(ours: Path, folder: str) -> Iterator[Path]:
@@ -137,7 +144,7 @@ def _digest(data: bytes) -> str:
 def _describe(path: Path) -> str:
     try:
         if path.is_symlink():
-            return f"a link to {_decode(os.readlink(path))}"
+            return f"a link to {repr(os.readlink(os.fsencode(path)))[1:]}"
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return "no plain file"

@@ -6,7 +6,7 @@ Commands are imported when they are asked for, so that `steersman runs` starts i
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -145,7 +145,7 @@ def _command(helm: "Helm", args: list[str]) -> int:
     except UnheardError:
         raise
     except SteersmanError as error:
-        return _failed(helm, args, str(error), error.exit_code)
+        return _failed(helm, args, str(error), error.exit_code, getattr(error, "details", {}))
     except click.ClickException as error:
         return _misused(helm, args, error)
     except (click.Abort, KeyboardInterrupt):
@@ -175,12 +175,14 @@ def _streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _failed(helm: "Helm", args: list[str], message: str, code: int) -> int:
+def _failed(
+    helm: "Helm", args: list[str], message: str, code: int, details: Mapping[str, str] | None = None
+) -> int:
     told = _without_secrets(helm, message)
     click.secho(f"steersman: {aside(told)}", file=sys.stderr, fg="red")
     if "--json" in args:
         with speaking():
-            click.echo(json_line({"error": told, "exit_code": code}), file=sys.stdout)
+            click.echo(json_line({"error": told, "exit_code": code, **(details or {})}), file=sys.stdout)
     return code
 
 

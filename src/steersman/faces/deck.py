@@ -95,11 +95,13 @@ class Deck:
         require_trust(self, loaded, ask=ask)
         return loaded
 
-    def read_config(self) -> Any:
-        """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read."""
+    def read_config(self, *, only_look: bool = False) -> Any:
+        """The same as data, for looking at: nothing in it may be started, and nothing that it names may be read.
+
+        With `only_look` also where it is beyond the machine's limits."""
         from pathlib import Path
 
-        return self.helm.load_config(Path(self.start))
+        return self.helm.load_config(Path(self.start), only_look=only_look)
 
     @cached_property
     def project(self) -> "Path":

@@ -46,9 +46,10 @@ class Helm(Protocol):
         """Everything outside; with `journal=None` without a store."""
         ...
 
-    def load_config(self, start: "Path") -> Any:
+    def load_config(self, start: "Path", *, only_look: bool = False) -> Any:
         """The configuration (`config`), the file it came from (`path`, or None), its `digest`, the `powerful` lines
-        that need a person's trust, and what the machine's limits `tightened`."""
+        that need a person's trust, and what the machine's limits `tightened`. With `only_look` what they do not allow
+        is no error: `excesses` lists it."""
         ...
 
     def trust_file(self, project: "Path") -> Any:

@@ -16,12 +16,19 @@ Line = tuple[str, str]  # a place, such as checks.unit.run, and its value as JSO
 Keys = tuple[str | int, ...]
 
 DIGEST_LENGTH = 32  # hexadecimal digits: 128 bits, and a command with it fits a line of a terminal
-_HARMLESS_TABLES = (
-    *("version", "project", "deliver", "known_failures", "no_tests", "budget", "unattended", "rules", "task"),
-    "redact",
+# What may change without a question: none of it starts, reaches or widens anything, or weakens evidence, review or
+# redaction. docs/how-to/trust-a-repository.md has the same list.
+HARMLESS = (
+    *("version", "budget", "unattended.on_limit", "chat.budget", "chat.history", "chat.history_bytes"),
+    *("rules.max_iterations", "rules.same_finding", "rules.check_seconds"),
+    *("task.max_rounds", "task.max_regressions", "roles.*.retries"),
+    *("roles.*.seconds", "roles.*.start_seconds", "roles.*.idle_seconds"),
+    *("chat.agents.*.seconds", "chat.agents.*.start_seconds", "chat.agents.*.idle_seconds"),
 )
-_HARMLESS_CHAT = ("host", "history", "history_bytes", "budget")
-_HARMLESS_OF_AGENT = ("retries", "seconds", "start_seconds", "idle_seconds", "aliases")
+_HARMLESS_KEYS = tuple(tuple(place.split(".")) for place in HARMLESS)
+_FILE = re.compile(r"(\.steersman/(?:.*/)?)([^/]+)()")
+_MEMBER = re.compile(r'((?:checks|env|roles|chat\.agents)\.)("(?:[^"\\]|\\.)*"|[^.]+)(.*)')
+_PLAIN_NAME = re.compile(r"[\w.+@-]+")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -29,7 +36,7 @@ def list_powerful_lines(config: Config, files: Mapping[str, str]) -> tuple[Line,
     """Every powerful part as one line; `files` are those below `.steersman/`, by path, each with what stands for it."""
     default = dict(_find_leaves(msgspec.to_builtins(Config()), ()))
     leaves = _find_leaves(msgspec.to_builtins(config), ())
-    lines = [(_name_place(keys), _write_value(value)) for keys, value in leaves if default.get(keys) != value]
+    lines = [(_name_place(keys), _write_value(v)) for keys, v in leaves if _is_written(keys, v, default)]
     return (*sorted(lines), *sorted(files.items()))
 
 
@@ -41,6 +48,29 @@ def digest_lines(lines: Sequence[Line]) -> str:
 def is_file_line(line: Line) -> bool:
     """Whether a line stands for a file beside steersman.toml, such as a prompt; no field begins with a dot."""
     return line[0].startswith(".")
+
+
+def group_lines(lines: Sequence[Line]) -> list[str]:
+    """The lines as text in which fields of one name, and files of one folder, share a row; the shortest rows first.
+
+    Nothing is left out but the digests of files."""
+    groups: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for place, value in lines:
+        match = _FILE.fullmatch(place) or _MEMBER.fullmatch(place)
+        table, name, field = match.groups() if match else (place, "", "")
+        if table.startswith(".steersman/") and not _PLAIN_NAME.fullmatch(name):
+            name = _write_value(name)
+        short = "a file" if is_file_line((place, value)) and value.startswith("sha256 ") else value
+        groups.setdefault((table, field), {}).setdefault(short, []).append(name)
+    rows = [_write_group(*key, members) for key, members in groups.items()]
+    return sorted(rows, key=len)
+
+
+def _write_group(table: str, field: str, members: Mapping[str, Sequence[str]]) -> str:
+    values = [(names, value) for value, names in members.items()]
+    if len(values) == len(values[0][0]) == 1:
+        return f"{table}{values[0][0][0]}{field} = {values[0][1]}"
+    return f"{table}*{field}: " + "; ".join(f"{', '.join(names)}={value}" for names, value in values)
 
 
 def compare_lines(old: Sequence[Line], new: Sequence[Line]) -> list[tuple[str, str | None, str | None]]:
@@ -59,22 +89,22 @@ def _find_leaves(value: Any, keys: Keys) -> Iterator[tuple[Keys, Any]]:
     elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
         for number, item in enumerate(value):
             yield from _find_leaves(item, (*keys, number))
-    elif (
-        value or "options" in keys[:-1]
-    ):  # an empty field is one that is not written; an agent's option is not
+    else:
         yield keys, value
 
 
+def _is_written(keys: Keys, value: Any, default: Mapping[Keys, Any]) -> bool:
+    """Whether the file says more than the default; in a table of free names a field that is not written is empty."""
+    if keys in default:
+        return bool(default[keys] != value)
+    return "options" in keys[:-1] or value not in (None, (), {})
+
+
 def _is_harmless(keys: Keys) -> bool:
-    match keys:
-        case (table,):
-            return table in _HARMLESS_TABLES
-        case ("chat", field):
-            return field in _HARMLESS_CHAT
-        case ("roles", _, field) | ("chat", "agents", _, field):
-            return field in _HARMLESS_OF_AGENT
-        case _:
-            return False
+    return any(
+        len(place) == len(keys) and all(part in ("*", key) for part, key in zip(place, keys, strict=True))
+        for place in _HARMLESS_KEYS
+    )
 
 
 def _name_place(keys: Keys) -> str:

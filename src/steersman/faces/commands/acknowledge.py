@@ -12,6 +12,7 @@ from steersman.contracts.commands import CommandResult
 from steersman.errors import UserError
 from steersman.faces.deck import DONE, REFUSED, Deck, verb
 from steersman.faces.speech import insider
+from steersman.faces.trust import is_trusted, record_trust
 
 KEY = "known_failures"
 LISTED = 12
@@ -46,7 +47,10 @@ def acknowledge(deck: Deck, *, run: str, names: tuple[str, ...], yes: bool) -> i
         deck.say(line)
     if not yes and not deck.agreed("Acknowledge these failures?", "--yes writes without asking"):
         return REFUSED
+    trusted = is_trusted(deck, loaded)
     _write(loaded.path, new)
+    if trusted:  # the person has just read what is new
+        record_trust(deck, loaded, deck.read_config().powerful)
     again = _start_again(deck, found)
     deck.tell({"file": str(loaded.path), "added": list(wanted), "next": [again], "exit_code": DONE})
     deck.say(f"{len(wanted)} written; a failure that is not among them still fails a check", fg="green")

@@ -11,7 +11,7 @@ import msgspec
 from steersman.errors import JournalError, MemoryUnavailable, NoMemory, SteersmanError, StoreBroken
 from steersman.faces.deck import DONE, ENDED, STORE, Deck, verb
 from steersman.faces.lost import lost
-from steersman.faces.trust import is_trusted
+from steersman.faces.trust import count_lines, is_trusted
 from steersman.ports.journal import Journal
 from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.moments import span
@@ -105,7 +105,8 @@ def _config(deck: Deck) -> Iterator[Finding]:
     yield from (Finding("limits", ok=True, told=change) for change in loaded.tightened)
     if loaded.powerful:
         known = is_trusted(deck, loaded)
-        told = f"{len(loaded.powerful)} lines are trusted" if known else "not trusted yet: nothing is started"
+        count = count_lines(len(loaded.powerful))
+        told = f"trusted: {count}" if known else "not trusted yet: nothing is started"
         yield Finding("trust", known, told, f"{deck.me} trust")
     if loaded.path is None:
         yield Finding("steersman.toml", ok=False, told="not there", fix=f"{deck.me} init")

@@ -1,7 +1,9 @@
 """Plain `steersman`: what waits for you, what can be resumed, what next."""
 
 import time
+from contextlib import suppress
 
+from steersman.errors import SteersmanError
 from steersman.faces.deck import Deck, verb
 from steersman.views.gates import question
 from steersman.views.listing import listing, put_aside
@@ -12,6 +14,7 @@ LAST = 5
 @verb("home", "steersman")
 def home(deck: Deck) -> None:
     """What waits for you, what can be resumed, what next."""
+    _mention_trust(deck)
     if not deck.has_store():
         _welcome(deck)
         return
@@ -28,6 +31,17 @@ def home(deck: Deck) -> None:
     _list(deck, "broken:", [f"{run}  {why}   {deck.me} audit verify {run}" for run, why in broken.items()])
     _list(deck, "last runs:", listing(last, broken, time.time_ns() // 1_000_000)[1:])
     deck.say(f'next: {deck.me} run "what to do" · {deck.me} runs · {deck.me} --help')
+
+
+def _mention_trust(deck: Deck) -> None:
+    """Says what is not trusted yet; settings that cannot be read are told by the commands that need them."""
+    from steersman.faces.trust import describe_state, is_trusted, trust_command
+
+    with suppress(SteersmanError):
+        loaded = deck.read_config(only_look=True)
+        if not is_trusted(deck, loaded):
+            deck.say(f"{describe_state(deck, loaded)}.", fg="yellow")
+            deck.say(f"Nothing of it is started until you trust it: {trust_command(deck)}\n")
 
 
 def _list(deck: Deck, title: str, lines: list[str]) -> None:

@@ -7,7 +7,6 @@ import click
 from steersman.errors import UserError
 from steersman.faces import trust as asking
 from steersman.faces.deck import DONE, ENDED, Deck, verb
-from steersman.judges.powerful_parts import digest_lines
 
 
 @verb(
@@ -23,12 +22,13 @@ from steersman.judges.powerful_parts import digest_lines
 @click.option("--revoke", is_flag=True, help="Forget that they were trusted.")
 def trust(deck: Deck, *, show: bool, digest: str, revoke: bool) -> int:
     """Trust the settings of this repository: the lines of steersman.toml and the files of .steersman/ that can start
-    programs, read or write outside the repository, or widen the sandbox. Until a person has trusted them they are only
-    data: nothing that they name is started. Budgets, rounds and the like need no trust. A line that changes later is
-    shown and asked about again, alone. What you trust is kept outside the repository, for this copy of it."""
+    programs, read or write outside the repository, widen the sandbox, or weaken evidence, review and redaction. Until a
+    person has trusted them they are only data: nothing that they name is started. Budgets, rounds and timeouts need no
+    trust. A line that changes later is shown and asked about again, alone. What you trust is kept outside the
+    repository, for this copy of it."""
     if show + revoke + bool(digest) > 1:
         raise UserError("--show, --digest and --revoke do different things: give one of them")
-    loaded = deck.read_config()
+    loaded = deck.read_config(only_look=True)
     if revoke:
         return _revoke(deck, loaded)
     if show or (deck.as_json and not digest):
@@ -42,36 +42,46 @@ def trust(deck: Deck, *, show: bool, digest: str, revoke: bool) -> int:
 
 def _show(deck: Deck, loaded: Any) -> int:
     lines, known = loaded.powerful, asking.is_trusted(deck, loaded)
+    old = asking.trusted_lines(deck, loaded) or ()
     deck.tell(
         {
             "trusted": known,
-            "digest": digest_lines(lines),
-            "lines": [{"place": place, "value": value} for place, value in lines],
+            **asking.trust_details(deck, loaded),
+            "lines": [{"place": p, "value": v, "trusted": (p, v) in old} for p, v in lines],
+            "not_allowed": loaded.excesses,
         }
     )
-    for line in asking.list_lines(loaded):
-        deck.say(line)
-    deck.say("trusted" if known else f"not trusted; to trust:\n{asking.trust_command(deck, loaded)}")
+    for row in () if known else asking.describe_lines(deck, loaded, whole=True):
+        deck.say(row)
+    if same := [line for line in lines if line in old]:
+        deck.say("trusted:")
+    for row in asking.list_lines(same):
+        deck.say(row)
+    if not lines:
+        deck.say("nothing here needs trust")
+    elif not known:
+        deck.say(f"not trusted; to trust:\n{asking.trust_details(deck, loaded)['command']}")
     return DONE if known else ENDED
 
 
 def _trust_digest(deck: Deck, loaded: Any, digest: str) -> int:
     asking.refuse_inside(deck)
-    lines = loaded.powerful
-    if digest != digest_lines(lines):
+    details = asking.trust_details(deck, loaded)
+    if digest.lower() != details["digest"]:
+        show = asking.trust_command(deck, "--show")
         raise asking.NotTrustedError(
-            f"not trusted: the lines here have the digest {digest_lines(lines)}. Read them with `{deck.me} trust --show`"
+            f"not trusted: the lines here have the digest {details['digest']}. Read them with `{show}`",
+            **details,
         )
-    asking.record_trust(deck, loaded, lines)
+    asking.record_trust(deck, loaded, loaded.powerful)
     return _trusted(deck, loaded)
 
 
 def _trusted(deck: Deck, loaded: Any) -> int:
-    lines = loaded.powerful
-    deck.tell({"trusted": True, "digest": digest_lines(lines)})
-    deck.say(
-        f"trusted: {len(lines)} lines, digest {digest_lines(lines)}" if lines else "nothing here needs trust"
-    )
+    lines, digest = loaded.powerful, asking.trust_details(deck, loaded)["digest"]
+    deck.tell({"trusted": True, "digest": digest})
+    count = asking.count_lines(len(lines))
+    deck.say(f"trusted: {count}, digest {digest}" if lines else "nothing here needs trust")
     return DONE
 
 
