@@ -64,6 +64,13 @@ class GitWorkspace:
 
     def base(self, ref: str | None) -> Base:
         """Reads the commit a run starts from; raises WorkspaceError when it is not there."""
+        name, commit = ref or "HEAD", self.base_commit(ref)
+        full = self._git.line("rev-parse", "--symbolic-full-name", "--verify", "--end-of-options", name)
+        branch = full.removeprefix("refs/heads/") if full.startswith("refs/heads/") else None
+        return Base(commit, self._git.tree_of(commit), branch, self._checkouts.dirty())
+
+    def base_commit(self, ref: str | None) -> str:
+        """The commit of `base` alone, without a look at the checkout's files."""
         name = ref or "HEAD"
         commit = self._git.resolve(f"{name}^{{commit}}")
         if commit is None:
@@ -71,9 +78,7 @@ class GitWorkspace:
                 self.problem() or f"there is no commit called {name!r}; choose one that `git branch -a` lists"
             )
             raise WorkspaceError(reason)
-        full = self._git.line("rev-parse", "--symbolic-full-name", "--verify", "--end-of-options", name)
-        branch = full.removeprefix("refs/heads/") if full.startswith("refs/heads/") else None
-        return Base(commit, self._git.tree_of(commit), branch, self._checkouts.dirty())
+        return commit
 
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         """A working tree of this run whose tracked and untracked files are exactly `commit`."""

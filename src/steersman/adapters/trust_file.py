@@ -87,7 +87,7 @@ def load_with_powerful_lines(
 def _digest_prompts(workspace: Workspace, config: Config) -> tuple[str, dict[str, str]]:
     """The commit that a run would begin on with its prompts; none where there is no such commit."""
     try:
-        commit = workspace.base(config.base or None).commit
+        commit = workspace.base_commit(config.base or None)
         found = workspace.contents(commit, tuple(prompt_paths(config).values()))
     except WorkspaceError:
         return "", {}

@@ -17,6 +17,10 @@ class Workspace(Protocol):
         """Reads the commit a run starts from; raises WorkspaceError when it is not there."""
         ...
 
+    def base_commit(self, ref: str | None) -> str:
+        """The commit of `base` alone, without a look at the checkout's files."""
+        ...
+
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         """A working tree of this run whose tracked and untracked files are exactly `commit`.
 

@@ -45,7 +45,7 @@ def freeze_now(world: World, config: Config) -> FrozenConfig:
     workspace = world.workspace(config)
     if workspace.problem() is not None:
         return freeze_config(config)
-    return freeze_project_files(world, config, workspace.base(config.base or None).commit)
+    return freeze_project_files(world, config, workspace.base_commit(config.base or None))
 
 
 def describe_differences(workspace: Workspace, config: Config, commit: str) -> list[str]:

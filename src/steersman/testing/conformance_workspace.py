@@ -47,6 +47,7 @@ class WorkspaceConformance:
         assert base.branch is not None
         assert not base.dirty
         assert workspace.base(None) == workspace.base(base.branch) == base
+        assert workspace.base_commit(None) == workspace.base_commit(base.branch) == base.commit
 
     def test_a_missing_base_is_an_error(self, workspace: Workspace) -> None:
         """A name that means no commit is refused with the next step."""

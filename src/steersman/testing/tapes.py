@@ -39,6 +39,9 @@ class NoTree:
     def base(self, ref: str | None) -> Base:  # noqa: ARG002  there is one
         return BASE
 
+    def base_commit(self, ref: str | None) -> str:
+        return self.base(ref).commit
+
     def undeliverable(self, form: str, target: str | None) -> str | None:  # noqa: ARG002  nothing is delivered
         return None
 

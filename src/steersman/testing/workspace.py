@@ -48,6 +48,9 @@ class FakeWorkspace:
             )
         return Base(commit, self._tree(commit), name if self._tip(name) else None)
 
+    def base_commit(self, ref: str | None) -> str:
+        return self.base(ref).commit
+
     def checkout(self, run: str, commit: str, effect: str, *, untouched: bool = False) -> Checkout:
         with self._lock:
             return self._checkout(self._root / "trees" / _checked("run", run), commit, effect, untouched)
