@@ -25,9 +25,14 @@ if words[:1] in (["ci"], ["install"]):
         sys.exit(7)
     pathlib.Path("node_modules").mkdir(exist_ok=True)
     pathlib.Path("node_modules", "ready").write_text("x")
+elif words == ["run", "build"]:
+    pathlib.Path("dist").mkdir() if not pathlib.Path("fails-build").exists() else sys.exit("no compiler")
 elif words[:1] == ["test"]:
     assert pathlib.Path("node_modules", "ready").exists(), "setup has not run"
     assert os.environ["CI"] == "true"
+    if pathlib.Path("needs-build").exists() and not pathlib.Path("dist").exists():
+        print("  Total:     3\\n  Passed:    2\\n  Skipped:   0")
+        sys.exit(1)
     if pathlib.Path("fails-test").exists():
         sys.exit("the build fails before a test")
     print("  Total:     3\\n  Passed:    3\\n  Skipped:   0" if "--workspaces" not in words else "fine")
@@ -102,6 +107,32 @@ def test_the_next_plan_is_tried(project: Project) -> None:
     assert said.code == 0, said
     assert "`npm ci` failed (" in said.out
     assert written(project)["worktree"]["setup"] == [["npm", "ci", "--ignore-scripts"]]
+
+
+BUILT = {
+    **PACKAGE,
+    "package.json": '{"scripts": {"test": "uvu", "build": "x"}, "devDependencies": {"uvu": "1"}}',
+    "needs-build": "",
+}
+
+
+def test_tests_that_need_a_build_get_one(project: Project) -> None:
+    """Where tests fail a plan with more setup steps is tried; it is kept because it is green."""
+    commit(project, BUILT)
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert said.code == 0, said
+    assert "given up: setup without `npm run build`" in said.out
+    assert "npm: passed · 3 tests" in said.out
+    assert written(project)["worktree"]["setup"] == [["npm", "ci"], ["npm", "run", "build"]]
+
+
+@pytest.mark.parametrize("more", [{"fails-build": ""}, {"fails-test": ""}])
+def test_a_build_that_does_not_help_is_left_out(project: Project, more: dict[str, str]) -> None:
+    """Where the longer plan fails too the first one is kept, and the attempt is named."""
+    commit(project, {**BUILT, **more})
+    said = project.call("init", "--yes", PATH=programs(project))
+    assert "given up: `npm run build` in setup: no better" in said.out, said
+    assert written(project)["worktree"]["setup"] == [["npm", "ci"]]
 
 
 def test_a_setup_that_fails_says_why(project: Project) -> None:
