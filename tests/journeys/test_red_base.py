@@ -37,6 +37,7 @@ def test_a_red_base_stops_before_any_agent_is_called(project, mode):
                      "standard output:", "│ said aloud", "standard error", "│ FAILED (failures=1)"):  # fmt: skip
             assert part in out, (words, part, out)
     assert "nothing was spent" in project.call("show", run).out
+    assert f"    steersman acknowledge {run}\n" in project.call().out
 
 
 def test_acknowledged_failures_let_a_run_go_on(project):
