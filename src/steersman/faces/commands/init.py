@@ -35,7 +35,7 @@ LISTED = 20  # failing tests that are named
     "steersman init",
     "steersman init --yes              # run the proposed commands without asking",
     "steersman init --check            # prove the checks of steersman.toml again",
-    "steersman init --check --acknowledge-failures   # the same, and write what fails now into known_failures",
+    "steersman init --check --acknowledge-failures   # and keep what fails now",
     "steersman init --script crew.yaml   # a scripted crew, for trying things out",
     exits="0 written, or with --check all proven · 1 not proven · 2 wrong usage · 4 refused",
 )
@@ -287,9 +287,11 @@ def _result(r: CommandResult | None) -> dict[str, Any]:
 
 def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
     """What was proven, one line for each check; what failed, with the end of its output."""
+    from steersman.judges.base_checks import count_known
     from steersman.views.failed_check import failed_check_lines
+    from steersman.views.status import verdict_words
 
-    proof = proven.proof
+    proof, acknowledged = proven.proof, frozenset(proven.config.known_failures)
     for what in proven.given_up:
         yield f"  given up: {what}"
     if proof.problem:
@@ -300,6 +302,8 @@ def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
         if r.verdict == "passed":
             tests = f"{r.tests} tests" if r.tests is not None else r.reason or "no tests counted"
             yield f"  {r.name}: passed · {tests} · {r.micros / 1_000_000:.1f} s"
+        elif known := count_known(r, proof.results, acknowledged):
+            yield f"  {r.name}: {verdict_words(r.verdict, known)} · {r.micros / 1_000_000:.1f} s"
         else:
             yield from (f"  {line}" for line in failed_check_lines(r))
 
@@ -349,7 +353,8 @@ def _acknowledged_lines(names: list[str], path: Path) -> Iterator[str]:
     """What was written into known_failures."""
     from steersman.views.failed_check import group_test_names
 
-    yield f"{len(names)} acknowledged in known_failures of {path.name}; any other failure still counts:"
+    count = "1 failure" if len(names) == 1 else f"{len(names)} failures"
+    yield f"{count} acknowledged in {path.name}; any other still counts:"
     yield from (f"  {line}" for line in group_test_names(names))
 
 
