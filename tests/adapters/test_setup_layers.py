@@ -345,3 +345,71 @@ def test_setup_that_runs_twice_without_a_sandbox_is_no_part_of_a_change(open_ben
         open_bench.set_up(tree, LOCK)
     made = open_bench.workspace.capture("r1", tree.path, tree.commit, "made")
     assert (made.files, made.tree) == ((), tree.tree)
+
+
+VENV = (
+    "import os; os.makedirs('.venv/bin', exist_ok=True); open('.venv/pyvenv.cfg', 'w').close();"
+    "open('.venv/bin/tool', 'w').write('#!/bin/sh\\necho made by setup'); os.chmod('.venv/bin/tool', 0o755);"
+    "open('.venv/bin/check', 'w').write('#!/bin/sh\\ntool; echo $VIRTUAL_ENV'); os.chmod('.venv/bin/check', 0o755)"
+)
+
+
+def check_in_venv(bench, tree, cwd="", program=".venv/bin/check"):
+    command = Command("unit", (program,), tests=False, cwd=cwd)
+    return asyncio.run(LocalCommands((), bench.sandbox).run(command, tree.path, "r1:9:1", 60))
+
+
+def test_programs_of_the_trees_own_environment_are_found(bench):
+    """A check that starts in an environment of setup finds its other programs too, on the base and for a change."""
+    base = bench.tree()
+    change = bench.tree(bench.change(calc_py="x = 2\n"))
+    for tree in (base, change):
+        bench.set_up(tree, VENV)
+        for cwd, program in (("", ".venv/bin/check"), ("tests", "../.venv/bin/check")):
+            result = check_in_venv(bench, tree, cwd, program)
+            assert result.output == "made by setup\n/steersman/shop/.venv\n", result
+
+
+def test_a_setup_step_finds_programs_of_the_steps_before_it(bench):
+    """A step whose program an earlier step has installed runs as with that environment activated."""
+    steps = [Command("setup 1", (PY, "-c", VENV)), Command("setup 2", (".venv/bin/check",))]
+    done = asyncio.run(LocalCommands((), bench.sandbox).set_up(steps, bench.tree(), "r1:9:1", 60))
+    assert [r.output for r in done] == ["", "made by setup\n/steersman/shop/.venv\n"], done
+
+
+def test_without_a_sandbox_they_are_found_too(open_bench):
+    """The path is the one of the tree itself there."""
+    tree = open_bench.tree()
+    open_bench.set_up(tree, VENV)
+    assert check_in_venv(open_bench, tree).output == f"made by setup\n{tree.path}/.venv\n"
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "open"])
+def test_programs_that_a_commit_brings_are_not_preferred(kind, request):
+    """A tracked file in the environment keeps its directory out of PATH, in setup steps and in checks."""
+    bench = request.getfixturevalue("bench" if kind == "sandbox" else "open_bench")
+    brought = bench.repo / ".venv" / "bin" / "git"
+    brought.parent.mkdir(parents=True)
+    brought.write_text("#!/bin/sh\necho brought\n")
+    bench.git("add", "-f", ".venv/bin/git")
+    bench.commit("Bring a program")
+    tree = bench.tree()
+    steps = [Command("setup 1", (PY, "-c", VENV)), Command("setup 2", (".venv/bin/check",))]
+    commands = LocalCommands((), bench.sandbox)
+    outputs = [r.output for r in asyncio.run(commands.set_up(steps, tree, "r1:9:1", 60))]
+    assert outputs == ["", "\n"]
+    assert check_in_venv(bench, tree).output == "\n"
+
+
+def test_an_environment_that_is_a_link_is_not_preferred(bench):
+    """Setup that links the environment to files of the tree makes none of its own."""
+    brought = bench.repo / "tools" / "bin" / "check"
+    brought.parent.mkdir(parents=True)
+    brought.write_text("#!/bin/sh\necho $PATH\n")
+    brought.chmod(0o755)
+    bench.commit("Bring a folder")
+    tree = bench.tree()
+    bench.set_up(tree, "import os; os.symlink('tools', '.venv')")
+    result = check_in_venv(bench, tree)
+    assert result.exit_code == 0
+    assert ".venv" not in result.output

@@ -166,6 +166,12 @@ def test_what_a_command_says_at_its_end_is_one_document(
     assert json.loads(line)["exit_code"] == 70
 
 
+def test_a_missing_argument_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is missing and where to look, with one mark between them."""
+    assert main(bootstrap, ["show"]) == 2  # type: ignore[arg-type]  a module is a Helm
+    assert "Missing argument 'RUN'; see `steersman show --help`" in capsys.readouterr().err
+
+
 def test_an_unknown_command_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     """One hint where to look, and what was nearly meant."""
     assert main(bootstrap, ["nope"]) == 2  # type: ignore[arg-type]  a module is a Helm

@@ -37,6 +37,7 @@ def test_a_red_base_stops_before_any_agent_is_called(project, mode):
                      "standard output:", "│ said aloud", "standard error", "│ FAILED (failures=1)"):  # fmt: skip
             assert part in out, (words, part, out)
     assert "nothing was spent" in project.call("show", run).out
+    assert f"    steersman acknowledge {run}\n" in project.call().out
 
 
 def test_acknowledged_failures_let_a_run_go_on(project):
@@ -59,6 +60,34 @@ def test_acknowledged_failures_let_a_run_go_on(project):
     assert "nothing to add" in project.call("acknowledge", run).out
     again = project.call("run", "Fix add", "--json")
     assert (again.code, again.json()["outcome"]) == (3, "await_operator_confirm")
+
+
+def test_known_failures_do_not_read_as_failures(project):
+    """A check with none but acknowledged failures says so, live, at the end and afterwards, without their output."""
+    (project.repo / "test_calc.py").write_text(
+        TESTS + "\n    def test_old(self):\n        self.fail('said in anger')\n"
+    )
+    project.prepare(story(**STOP))
+    path = project.repo / "steersman.toml"
+    names = ["test_calc.Add.test_add", "test_calc.Add.test_old"]
+    path.write_text(f"known_failures = {json.dumps(names)}\n" + path.read_text())
+    done = project.call("run", "Fix add", "--mode", "implementation")
+    assert done.code == 0, done
+    (run,) = [line.split()[1].strip(":") for line in done.out.splitlines() if ": approved after" in line]
+    words = "unit: passed but for 1 known failure"
+    assert "check unit on the base tree: passed but for 2 known failures\n" in done.out
+    assert "baseline_recorded: 2 tests, 2 known failures" in done.out
+    assert f"  check {words} · 1 passed\n" in done.out
+    assert f"  check {words} · 1 passed · python3 -m unittest -q\n" in done.out
+    shown, report = project.call("show", run).out, project.call("report", run).out
+    assert f"{words} · 1 passed" in shown
+    assert "| unit | passed but for 1 known failure | 1 | 1 |" in report
+    assert "| unit | passed but for 2 known failures | 1 | 2 |" in report
+    for out in (done.out, shown, report):
+        assert "said in anger" not in out
+        assert "unit: failed" not in out
+    (check,) = [c for c in project.call("show", run, "--json").json()["checks"] if c["name"] == "unit"]
+    assert (check["verdict"], check["known"], check["tests"]) == ("known", 1, 1)
 
 
 def test_a_run_that_is_to_fix_the_base(project):

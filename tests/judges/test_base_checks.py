@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.contracts.commands import CommandResult, Report, full_output
-from steersman.judges.base_checks import acknowledgeable, judge_base
+from steersman.judges.base_checks import acknowledgeable, count_known, judge_base
 
 TWO = Report(form="unittest", ran=3, failures=2, failed=("m.A.test_a", "m.A.test_b"))
 
@@ -47,6 +47,21 @@ def test_what_stands_against_beginning(runs, unstarted, red):
 def test_acknowledged_failures_are_not_red(known, red):
     """Every failing test by name, or the check as a whole; half of it is not enough."""
     assert len(judge_base([result(report=TWO)], frozenset(known)).red) == red
+
+
+@pytest.mark.parametrize(
+    ("now", "base", "known", "count"),
+    [
+        (result(report=TWO), [result(report=TWO)], ("m.A.test_a", "m.A.test_b"), 2),
+        (result(report=TWO), [result(report=TWO)], ("m.A.test_a",), 0),
+        (result(report=TWO), [], ("m.A.test_a", "m.A.test_b"), 0),
+        (result(), [result()], ("unit",), 1),
+        (result("passed", 0, tests=3), [result(report=TWO)], ("unit",), 0),
+    ],
+)
+def test_known_failures_are_counted(now, base, known, count):
+    """Only where nothing else fails, and what fails has failed on the base tree too."""
+    assert count_known(now, base, frozenset(known)) == count
 
 
 def test_a_check_that_cannot_start_is_never_acknowledged():

@@ -12,7 +12,7 @@ from steersman.machines.roundtable import MACHINE
 from steersman.ports.anchors import Anchor
 from steersman.ports.journal import BudgetRow, Gate, Head
 from steersman.ports.sandbox import NOT_ISOLATED
-from steersman.views.gates import asked, commands, question
+from steersman.views.gates import asked, commands, evidence_reason, question
 from steersman.views.listing import listing, plain_head
 from steersman.views.pull_request import body, fenced
 from steersman.views.report import report
@@ -333,4 +333,18 @@ def test_answers_are_known_by_their_choice():
     entries = [e for e, _ in tape.entries]
     assert "task\\_followup\\_received: rework" in report(
         MACHINE, tape.snapshot, shown(tape), entries, lambda _: ""
+    )
+
+
+def test_names_of_tests_are_not_counted_as_reasons():
+    """Indented lines below a reason belong to it."""
+    texts = {
+        "one": "unit: 2 tests are gone\n    test_a\n    test_b",
+        "two": "conftest.py (changed)",
+        "": "",
+    }
+    gone = "unit: 2 tests are gone"
+    assert evidence_reason({"questions": "one"}, texts.__getitem__) == f"{gone}."
+    assert (
+        evidence_reason({"questions": "one", "changed": "two"}, texts.__getitem__) == f"{gone} (and 1 more)."
     )

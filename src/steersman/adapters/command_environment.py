@@ -6,6 +6,7 @@ happens to be installed there. The lists are documented in docs/reference/enviro
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from steersman.adapters import toolchains
 from steersman.adapters.tree_places import HOME
@@ -73,13 +74,28 @@ CACHES = {
 }
 
 
+class OwnBin(NamedTuple):
+    """The `bin` directory of an environment that setup has made in the tree, as a command sees it."""
+
+    path: str
+    is_venv: bool
+
+
 def command_environment(
-    settings: Mapping[str, str], *, setup: bool, home: str = "", online: bool = False
+    settings: Mapping[str, str],
+    *,
+    setup: bool,
+    home: str = "",
+    online: bool = False,
+    own_bin: OwnBin | None = None,
 ) -> dict[str, str]:
     """What one setup step or check is started with; `settings` are those of `[env]`, `home` the one in the sandbox."""
     names = (*ALWAYS, *CERTIFICATES, *TOOLCHAINS, *(NETWORK if setup else ()))
     env = {name: os.environ[name] for name in names if name in os.environ}
     env["PATH"] = clean_path(os.environ)
+    if own_bin is not None:
+        env["PATH"] = os.pathsep.join((own_bin.path, env["PATH"]))
+        env |= {"VIRTUAL_ENV": os.path.dirname(own_bin.path)} if own_bin.is_venv else {}
     if home:
         env |= {"HOME": home, **toolchain_homes(), "MAVEN_OPTS": f"-Duser.home={home}"}
     if not setup and not online:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from steersman.adapters.config import FILE_NAME
 from steersman.adapters.git_branch_move import (
     BranchMove,
     CheckedOutError,
@@ -35,13 +36,14 @@ class Checkouts:
         self._trees = trees
 
     def dirty(self) -> bool:
-        """Has the person's own checkout changes that are in no commit?"""
+        """Has the person's own checkout changes that are in no commit? steersman.toml is read from there, and is none."""
         found = self._git.found
         excluded = (("core.excludesFile", str(name)),) if (name := _excluded_by_person()) else ()
         answer = self._call(self._git.hull, found, *_STATUS, more=excluded)
         if answer.code != 0:
             raise WorkspaceError(f"git cannot read {found.top}: {answer.err.strip()[:500]}; mend that first")
-        return bool(answer.out)
+        names = (entry[3:] for entry in os.fsdecode(answer.out).split("\0") if entry)
+        return any(name != FILE_NAME and not name.startswith(f"{FILE_NAME}.bak") for name in names)
 
     def of(self, ref: str) -> Path | None:
         """Where the person has this branch checked out."""

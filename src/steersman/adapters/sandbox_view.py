@@ -33,7 +33,7 @@ def cache_for_box(function: _Function) -> _Function:
     """Asks a function once for each box: the files and links that it reads may change before the next one."""
     remembering = cache(function)
     _forget.append(remembering.cache_clear)
-    return remembering  # type: ignore[return-value]
+    return remembering  # type: ignore[return-value]  # the wrapper takes and gives what the function does
 
 
 def look_anew() -> None:

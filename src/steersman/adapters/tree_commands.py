@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
-from steersman.adapters.command_environment import command_environment
+from steersman.adapters.command_environment import OwnBin, command_environment
 from steersman.adapters.file_states import (
     States,
     list_changed_files,
@@ -126,7 +126,10 @@ class TreeCommands:
     ) -> Executed:
         if self._sandbox.isolated:
             return await self._run_in_sandbox(command, workdir, effect, seconds, report, purpose, view)
-        env = command_environment(resolve_env(self._env), setup=purpose == "setup", online=True)
+        own_bin = find_own_bin(command, workdir, workdir, setup=purpose == "setup")
+        env = command_environment(
+            resolve_env(self._env), setup=purpose == "setup", online=True, own_bin=own_bin
+        )
         # In a sandbox git finds a configuration of ours.
         if command.source == "tester" and command.argv[0] == "git":
             env |= quiet()
@@ -148,7 +151,11 @@ class TreeCommands:
             opened = opened or await asyncio.to_thread(OpenedView, workdir, purpose, self._writable)
             with opened as view:
                 env = command_environment(
-                    resolve_env(self._env), setup=purpose == "setup", home=view.home, online=network is None
+                    resolve_env(self._env),
+                    setup=purpose == "setup",
+                    home=view.home,
+                    online=network is None,
+                    own_bin=find_own_bin(command, workdir, view.shown_at, setup=purpose == "setup"),
                 )
                 reads = (report.folder,) if report.folder else ()
                 box = Box(reads=reads, network=network, binds=view.binds, tree=workdir)
@@ -170,6 +177,31 @@ class TreeCommands:
                 return done._replace(changed=tuple(view.changed_links()))
         except (OSError, ValueError) as error:
             return _not_started(f"cannot start {command.argv[0]}: {error}")
+
+
+def find_own_bin(command: Command, workdir: str, shown_at: str, *, setup: bool) -> OwnBin | None:
+    """The `bin` directory that holds the command's program, where setup has made it in this tree.
+
+    One with a file of the commit in it or above it is none: a change could bring programs that stand in for others.
+    """
+    place, program = find_tree_place(workdir), os.path.normpath(os.path.join(command.cwd, command.argv[0]))
+    folder = os.path.dirname(program)
+    if place is None or "/" not in command.argv[0] or os.path.basename(folder) not in ("bin", ".bin"):
+        return None
+    root, top = os.path.dirname(folder), place.path
+    if setup:
+        of_setup = not any(_is_within(name, root) or _is_within(root, name) for name in list_tracked(place))
+    else:
+        attached = read_attached(place)
+        of_setup = any(_is_within(folder, name) for name in attached.created)
+        top = Path(attached.layer, "tree") if attached.layer else top
+    if not of_setup or os.path.realpath(top / folder) != os.path.join(os.path.realpath(top), folder):
+        return None
+    return OwnBin(os.path.join(shown_at, folder), (top / root / "pyvenv.cfg").is_file())
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _delete_written(space: Space, workdir: str) -> None:

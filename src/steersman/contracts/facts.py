@@ -71,6 +71,7 @@ class BaselineFacts(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     red: int = 0  # of the others: checks with failures that nobody has acknowledged, or without an end
     tests: int = 0
     stale: int = 0  # acknowledged names that did not fail
+    known: int = 0  # acknowledged failures
     results_ref: str = ""
     first_ref: str = ""  # what failed, or why nothing could be run
     error: str = ""

@@ -201,7 +201,7 @@ def _without_secrets(helm: "Helm", text: str) -> str:
 def _misused(helm: "Helm", args: list[str], error: click.ClickException) -> int:
     ctx = getattr(error, "ctx", None)
     where = f"; see `{ctx.command_path} --help`" if ctx is not None else ""
-    return _failed(helm, args, f"{one_line(error.format_message())}{where}", USAGE)
+    return _failed(helm, args, f"{one_line(error.format_message()).rstrip('.')}{where}", USAGE)
 
 
 def _defect(helm: "Helm", args: list[str]) -> int:

@@ -217,12 +217,15 @@ class Deck:
         if self.as_json and told is not None:
             self.stream(_with_code(told, code))
 
-    def agreed(self, question: str, otherwise: str) -> bool:
-        """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type."""
+    def agreed(self, question: str, otherwise: str | None) -> bool:
+        """A person's yes, asked beside the answer; where nobody can answer, `otherwise` says what to type, or it is a no."""
         click.echo(f"{aside(question)} [y/N]: ", nl=False, file=sys.stderr)
         line = sys.stdin.readline() if sys.stdin is not None else ""
         if not line:
             click.echo(file=sys.stderr)
+            if otherwise is None:
+                self.warn("no answer: taken as no")
+                return False
             raise UserError(f"nobody is here to answer, and nothing was done: {otherwise}")
         return line.strip().lower() in ("y", "yes")
 

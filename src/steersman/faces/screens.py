@@ -28,7 +28,7 @@ def failed_part_lines(entry: Entry, live: Live) -> list[str]:
         return []
     if entry.kind != "part_finished" or data.get("verdict", "passed") == "passed" or "ref" not in data:
         return []
-    if any(item.job.startswith("measure") for item in entry.held):
+    if data.get("known") or any(item.job.startswith("measure") for item in entry.held):
         return []
     result = msgspec.json.decode(live.payloads.get(data["ref"]), type=CommandResult)
     return failed_check_lines(result, LIVE_TAIL)[1:]

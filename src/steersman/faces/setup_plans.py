@@ -77,6 +77,19 @@ class SetupChoice(msgspec.Struct, frozen=True):
         chosen = tuple(later[0] if n == owner else old for n, old in enumerate(self.chosen))
         return SetupChoice(self.proposals, chosen)
 
+    def add_steps(self, owner: int) -> "SetupChoice | None":
+        """The next plan of one proposal with the same checks and more setup steps; None where there is none.
+
+        A plan that installs less could turn green because its failing tests are skipped.
+        """
+        plans, now = self.proposals[owner].plans, self.plans[owner]
+        for n in range(self.chosen[owner] + 1, len(plans)):
+            longer = plans[n].setup[: len(now.setup)] == now.setup and len(plans[n].setup) > len(now.setup)
+            if longer and plans[n].checks == now.checks:
+                chosen = tuple(n if number == owner else old for number, old in enumerate(self.chosen))
+                return SetupChoice(self.proposals, chosen)
+        return None
+
     def without(self, owner: int) -> "SetupChoice | None":
         """The other proposals; None where there are none."""
         rest = [n for n in range(len(self.proposals)) if n != owner]
@@ -162,19 +175,29 @@ def _command(argv: Sequence[str], cwd: str) -> str:
 async def prove_plans(
     world: "World", commit: str, choice: SetupChoice, seconds: int, heard: "Listener"
 ) -> ProvenSetup:
-    """Proves the chosen plans; where setup fails or a check counts nothing, the next plan of that proposal."""
+    """Proves the chosen plans; where setup fails or a check counts nothing, the next plan of that proposal; where tests
+    fail, a plan with more setup steps too."""
     from steersman.runtime.check_proof import prove_checks
 
     best: ProvenSetup | None = None
     given_up: list[str] = []
     failed_setups: list[tuple[SetupStep, ...]] = []
-    for _ in range(MOST_ATTEMPTS):
+    for attempt in range(MOST_ATTEMPTS):
         config = choice.config(seconds)
         proof = await prove_checks(world, config, commit, heard)
         if best is None or _score(proof) > _score(best.proof):
             best = ProvenSetup(config, proof)
         troubled = _troubled(choice, proof)
         if troubled is None:
+            longer, added = _with_more_steps(choice, proof)
+            if longer is None or attempt + 1 == MOST_ATTEMPTS:
+                break
+            heard(f"tests fail: trying {added} in setup too", 0)
+            config = longer.config(seconds)
+            proof = await prove_checks(world, config, commit, heard)
+            better = _score(proof) > _score(best.proof)
+            best = ProvenSetup(config, proof) if better else best
+            given_up.append(f"setup without {added}" if better else f"{added} in setup: no better")
             break
         if proof.failed_setup is not None:
             failed_setups.append(choice.failed_steps(proof.failed_step))
@@ -200,14 +223,29 @@ def _troubled(choice: SetupChoice, proof: "Proof") -> int | None:
     return next((n for n, plan in enumerate(choice.plans) if bad & set(plan.checks)), None)
 
 
+def _with_more_steps(choice: SetupChoice, proof: "Proof") -> tuple[SetupChoice | None, str]:
+    """The choice with a longer plan for the first proposal whose tests fail, and the added steps in words."""
+    red = {r.name for r in proof.results if r.verdict == "failed"}
+    for n, plan in enumerate(choice.plans):
+        longer = choice.add_steps(n) if red & set(plan.checks) else None
+        if longer is not None:
+            steps = longer.plans[n].setup[len(plan.setup) :]
+            return longer, ", ".join(f"`{shlex.join(step.run)}`" for step in steps)
+    return None, ""
+
+
 def counts_tests(result: CommandResult) -> bool:
     """Whether a check ran and counted tests, passed or failed."""
     return result.verdict in ("passed", "failed") and bool(result.tests or result.exit_code_only)
 
 
-def _score(proof: "Proof") -> tuple[int, int, int]:
-    passed = sum(r.verdict == "passed" and counts_tests(r) for r in proof.results)
-    return passed, sum(counts_tests(r) for r in proof.results), len(proof.results)
+def _score(proof: "Proof") -> tuple[int, int, int, int]:
+    """Green checks first, then checks that count tests, then tests that pass."""
+    first = {r.name: r for r in reversed(proof.results)}  # a check that failed was run again
+    counted = [r for r in first.values() if counts_tests(r)]
+    green = sum(r.verdict == "passed" for r in counted)
+    passing = sum((r.tests or 0) - (r.report.failures if r.report is not None else 0) for r in counted)
+    return green, len(counted), passing, len(first)
 
 
 def _what_failed(proof: "Proof") -> str:

@@ -57,6 +57,15 @@ def acknowledgeable(results: Sequence[CommandResult], known: frozenset[str]) -> 
     return Acknowledgeable(tuple(fresh), tuple(refused))
 
 
+def count_known(result: CommandResult, base: Sequence[CommandResult], known: frozenset[str]) -> int:
+    """How many failures of a check are acknowledged, where all are; 0 for any other result.
+
+    A check whose failures have no names counts as one.
+    """
+    before = [r for r in base if (r.cwd, r.argv) == (result.cwd, result.argv)]
+    return len(_names(result)) if judge_check([result], before, known).verdict == "known" else 0
+
+
 def _names(result: CommandResult) -> tuple[str, ...]:
     report = result.report
     return report.failed if report is not None and report.failed and not report.cut else (result.name,)

@@ -22,6 +22,7 @@ from steersman.runtime.live import Payloads
 from steersman.runtime.performers.checks import baseline
 from steersman.runtime.performers.tree import set_up_tree, tree_at
 from steersman.runtime.world import World
+from steersman.views.status import verdict_words
 
 TICK = 15  # seconds until the first sign of life; each one after it takes twice as long
 Listener = Callable[[str, int], None]  # what is running, and since how many seconds; 0: it begins
@@ -78,7 +79,7 @@ def _call(world: World, config: Config, run: str, commit: str, heard: Listener) 
     payloads = Payloads(store, run, world.chance.key(), lambda: known)
 
     async def part(key: str, facts: Any) -> None:
-        heard(f"{key.partition(':')[2]}: {facts['verdict']}", 0)
+        heard(f"{key.partition(':')[2]}: {verdict_words(facts['verdict'], facts.get('known', 0))}", 0)
 
     return Call(world, run, "init", item, config, payloads, part)
 

@@ -62,11 +62,17 @@ def _failed_tests(result: CommandResult) -> list[str]:
         return []
     if len(names) == 1:
         return [f"1 test failed: {clip(one_line(names[0]), LONGEST)}"]
+    return [f"{len(names)} tests failed:", *(f"  {line}" for line in group_test_names(names))]
+
+
+def group_test_names(names: Sequence[str]) -> list[str]:
+    """A line for each module or class that holds some of these tests; of many only the first."""
+    if len(names) == 1:
+        return [clip(one_line(names[0]), LONGEST)]
     parts = sorted(_split(name) for name in names)
     groups = [(holder, [test for _, test in group]) for holder, group in groupby(parts, key=lambda p: p[0])]
-    told = [clip(one_line(_group(holder, tests)), LONGEST) for holder, tests in groups[:GROUPS]]
-    rest = sum(len(tests) for _, tests in groups[GROUPS:])
-    return [f"{len(names)} tests failed:", *(f"  {line}" for line in (*told, *_more(rest)))]
+    lines = [clip(one_line(_group(holder, tests)), LONGEST) for holder, tests in groups[:GROUPS]]
+    return [*lines, *_more(sum(len(tests) for _, tests in groups[GROUPS:]))]
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -62,7 +62,10 @@ def question(gate: Gate) -> str:
 def evidence_reason(shown: Mapping[str, str], text: Callable[[str], str]) -> str:
     """Why the evidence gate is open, in one sentence: the first reason, and how many more there are."""
     changed = [line.rpartition(" (")[0] or line for line in text(shown.get("changed", "")).splitlines()]
-    reasons = [one_line(line) for line in (*text(shown.get("questions", "")).splitlines(), *changed) if line]
+    lines = (*text(shown.get("questions", "")).splitlines(), *changed)
+    reasons = [
+        one_line(line) for line in lines if line and not line[0].isspace()
+    ]  # names of tests are indented
     if not reasons:
         return ""
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
+from steersman.judges.base_checks import count_known
 from steersman.judges.text import clip
 from steersman.views.failed_check import failed_check_lines
 from steersman.views.quotation import block, cell
-from steersman.views.status import Text
+from steersman.views.status import Text, known_names, verdict_words
 
 SHOWN = 300
 
@@ -21,9 +22,11 @@ def base_tree(c: dict[str, Any], text: Text) -> list[str]:
     results = _results(text(c.get("baseline_ref", "")))
     if not results:
         return []
+    known = known_names(c, text)
+    counts = [count_known(r, results, known) for r in results]
     rows = [
-        f"| {cell(r.name)} | {r.verdict} | {_figure(r.exit_code)} | {_figure(r.tests)} | {cell(clip(_failed(r), SHOWN))} |"
-        for r in results
+        f"| {cell(r.name)} | {verdict_words(r.verdict, count)} | {_figure(r.exit_code)} | {_figure(r.tests)} | {cell(clip(_failed(r), SHOWN))} |"
+        for r, count in zip(results, counts, strict=True)
     ]
     head = [
         "## The base tree",
@@ -33,8 +36,8 @@ def base_tree(c: dict[str, Any], text: Text) -> list[str]:
     ]
     failures = [
         line
-        for r in results
-        if r.verdict != "passed"
+        for r, count in zip(results, counts, strict=True)
+        if r.verdict != "passed" and not count
         for line in (*block("\n".join(failed_check_lines(r))), "")
     ]
     return [

@@ -10,7 +10,7 @@ import msgspec
 from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY
 from steersman.ports.anchors import Anchor
 from steersman.views.quotation import cell
-from steersman.views.status import Status
+from steersman.views.status import Status, known_failures_words
 
 LONGEST = 50_000
 
@@ -18,7 +18,9 @@ LONGEST = 50_000
 def body(s: Status, report: str, anchor: Anchor | None) -> str:
     """The whole body; ends with a newline."""
     checks = [c for c in s.checks if not c.variant]
-    passed = sum(1 for c in checks if c.verdict == "passed")
+    passed = sum(1 for c in checks if c.verdict in ("passed", "known"))
+    known = sum(c.known for c in checks)
+    but = f" but for {known_failures_words(known)}" if known else ""
     tests = sum(c.tests or 0 for c in checks)
     chosen = "".join(
         f" ({', '.join(map(cell, names))}: {reason})"
@@ -30,7 +32,7 @@ def body(s: Status, report: str, anchor: Anchor | None) -> str:
         ("outcome", f"`{s.outcome}`"),
         (
             "evidence",
-            f"{passed} of {len(checks)} checks passed, {tests} tests, run by steersman itself{chosen}",
+            f"{passed} of {len(checks)} checks passed{but}, {tests} tests, run by steersman itself{chosen}",
         ),
         ("tree", f"`{s.tree}`"),
         ("base", f"`{s.base}`"),

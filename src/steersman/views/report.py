@@ -16,7 +16,7 @@ from steersman.views.moments import LABELS, amount, span, stamp
 from steersman.views.planning.outcome import outcome_lines
 from steersman.views.quotation import block, cell, inline
 from steersman.views.reviews import reviews, section
-from steersman.views.status import Check, Status, Text, person
+from steersman.views.status import Check, Status, Text, person, verdict_words
 
 
 def report(m: Machine, s: Snapshot, shown: Status, entries: Sequence[Entry], text: Text) -> str:
@@ -149,7 +149,7 @@ def _evidence(s: Status, handed: DeliveredTree | None) -> list[str]:
         return ["## Evidence", "", "No check has been run: nothing here is proven.", ""]
     own = [c for c in s.checks if not c.variant]
     rows = [
-        f"| {cell(c.name)} | {c.verdict} | {_figure(c.exit_code)} | {_figure(c.tests)} | {cell(' '.join(c.argv))} |"
+        f"| {cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure(c.exit_code)} | {_figure(c.tests)} | {cell(' '.join(c.argv))} |"
         for c in own
     ]
     about = f"Run by steersman itself on tree `{s.tree}`" if s.tree else "Run by steersman itself"
@@ -173,7 +173,10 @@ def _evidence(s: Status, handed: DeliveredTree | None) -> list[str]:
 def _variants(checks: list[Check]) -> list[str]:
     if not checks:
         return []
-    rows = [f"| {cell(c.name)} | {c.verdict} | {_figure(c.exit_code)} | {_figure(c.tests)} |" for c in checks]
+    rows = [
+        f"| {cell(c.name)} | {verdict_words(c.verdict, c.known)} | {_figure(c.exit_code)} | {_figure(c.tests)} |"
+        for c in checks
+    ]
     return [
         "### Variants of the tree",
         "",

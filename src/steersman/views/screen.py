@@ -14,7 +14,17 @@ from steersman.ports.sandbox import NOT_ISOLATED
 from steersman.views.base_stop import Remedy, base_stop_reason, base_stop_remedies, remedy_lines
 from steersman.views.gates import EVIDENCE, commands, question
 from steersman.views.moments import LABELS, amount, span, stamp
-from steersman.views.status import Check, Figure, Finding, Status, Work, not_isolated, person
+from steersman.views.status import (
+    Check,
+    Figure,
+    Finding,
+    Status,
+    Work,
+    known_failures_words,
+    not_isolated,
+    person,
+    verdict_words,
+)
 from steersman.views.ways import command
 
 WIDTH = 200
@@ -125,9 +135,12 @@ def finding(f: Finding) -> str:
 
 def check(c: Check) -> str:
     """One check in one line."""
+    argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
+    if c.known:
+        passed = f" · {c.tests} passed" if c.tests else ""
+        return one_line(f"{c.name}: {verdict_words(c.verdict, c.known)}{passed}{argv}")
     tests = f" · {c.tests} tests" if c.tests is not None else ""
     code = f" · exit {c.exit_code}" if c.exit_code else ""
-    argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
     reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
     return one_line(f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}")
 
@@ -153,6 +166,9 @@ def _checked(e: Entry, part: dict[str, Any]) -> str | None:
     if part.get("variant") == "new tests":
         return f"new tests on the base's code: {'they pass there too' if verdict == 'passed' else 'not all pass, as it should be'}"
     counted = ", no tests counted" if verdict == "passed" and not part.get("tests") else ""
+    if known := part.get("known"):
+        counted = f" · {part['passed']} passed" if part.get("passed") else ""
+        verdict = verdict_words("known", known)
     name = next((key.partition(":")[2] for item in e.held for key in reversed(item.parts)), "")
     where = " on the base tree" if any(item.job.startswith("measure") for item in e.held) else ""
     return f"{f'check {name}'.rstrip()}{where}{_of_variant(part)}: {verdict}{counted}" if verdict else None
@@ -162,8 +178,9 @@ def _measured(told: Any) -> str:
     """What the base tree is like, behind the event that says it was checked."""
     data = msgspec.to_builtins(told)
     tests = f"{data['tests']} tests" if data.get("tests") else NO_TESTS
+    known = f", {known_failures_words(data['known'])}" if data.get("known") else ""
     stale = f"; {data['stale']} names in known_failures did not fail" if data.get("stale") else ""
-    return f": {tests}{stale}"
+    return f": {tests}{known}{stale}"
 
 
 def _of_variant(part: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from steersman.contracts.commands import CommandResult
+from steersman.judges.base_checks import count_known
 from steersman.judges.text import one_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome, status
@@ -60,6 +61,9 @@ class Check(msgspec.Struct, frozen=True):
     reason: str = ""
     failure: tuple[str, ...] = ()  # of one that did not pass: everything that says why, as lines
     variant: str = ""  # it ran on a variant of the tree, and is no evidence for the tree itself
+    known: int = (
+        0  # failures that a person has acknowledged, and no other: its verdict is "known", `tests` passed
+    )
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -173,7 +177,7 @@ def status_of(
         gates=tuple(gates),
         findings=_findings(c, text),
         checks=checks(s, text),
-        base_checks=read_checks(text(c.get("baseline_ref", ""))),
+        base_checks=read_base_checks(c, text),
         base_problem=base_problem(m, s, entries),
         budget=figures(s, budget),
         delivered=c.get("delivered_ref", ""),
@@ -267,27 +271,72 @@ def checks(s: Snapshot, text: Text) -> tuple[Check, ...]:
     running = [i for i in s.items.values() if i.parts]
     if running:
         done = running[-1].parts
-        return tuple(Check(key.partition(":")[2], facts["verdict"]) for key, facts in done.items())
-    return read_checks(text(fields(s.context).get("results_ref", "")))
+        return tuple(_part_check(key.partition(":")[2], facts) for key, facts in done.items())
+    c = fields(s.context)
+    return read_checks(text(c.get("results_ref", "")), text(c.get("baseline_ref", "")), known_names(c, text))
 
 
-def read_checks(results: str) -> tuple[Check, ...]:
-    """Recorded results, each that did not pass with everything that says why."""
+def _part_check(name: str, facts: dict[str, Any]) -> Check:
+    known = facts.get("known", 0)
+    tests = facts.get("passed") if known else facts.get("tests")
+    return Check(name, "known" if known else facts["verdict"], tests=tests, known=known)
+
+
+def read_base_checks(c: dict[str, Any], text: Text) -> tuple[Check, ...]:
+    """The results before any change."""
+    results = text(c.get("baseline_ref", ""))
+    return read_checks(results, results, known_names(c, text))
+
+
+def read_checks(results: str, base: str = "", known: frozenset[str] = frozenset()) -> tuple[Check, ...]:
+    """Recorded results, each that did not pass with everything that says why, or with how many failures are known."""
     if not results:
         return ()
     try:
-        found = msgspec.json.decode(results, type=list[CommandResult])
+        found = read_results(results)
     except msgspec.MsgspecError:  # pruned: that there were results is still known
         return (Check("results", "pruned"),)
-    return tuple(_check(r) for r in found if r.variant != "new tests" or r.findings)
+    try:
+        before = read_results(base)
+    except msgspec.MsgspecError:
+        before = []
+    return tuple(_check(r, before, known) for r in found if r.variant != "new tests" or r.findings)
 
 
-def _check(r: CommandResult) -> Check:
+def read_results(told: str) -> list[CommandResult]:
+    """Recorded results; none where nothing was recorded."""
+    return msgspec.json.decode(told, type=list[CommandResult]) if told else []
+
+
+def known_names(c: dict[str, Any], text: Text) -> frozenset[str]:
+    """The failures that were acknowledged when the run began; none where its configuration was pruned."""
+    try:
+        frozen = msgspec.json.decode(text(c.get("config_ref", "")) or "{}")
+        return frozenset(frozen.get("known_failures", ()))
+    except msgspec.MsgspecError:
+        return frozenset()
+
+
+def _check(r: CommandResult, base: Sequence[CommandResult], known: frozenset[str]) -> Check:
     """One result; of a variant what it says about the change. That new tests fail on old code is what they are for."""
+    count = count_known(r, base, known) if known and not r.findings else 0
+    if count:
+        passed = r.report.ran - r.report.failures if r.report is not None else None
+        return Check(r.name, "known", r.argv, r.exit_code, passed, variant=r.variant, known=count)
     verdict = "noted" if r.variant == "new tests" else r.verdict
     reason = "; ".join(f.sentence for f in r.findings) or r.reason
     failure = () if verdict in ("passed", "noted") else tuple(failed_check_lines(r))
     return Check(r.name, verdict, r.argv, r.exit_code, r.tests, reason, failure, r.variant)
+
+
+def verdict_words(verdict: str, known: int) -> str:
+    """A verdict, or that a check fails only where a person has acknowledged it."""
+    return f"passed but for {known_failures_words(known)}" if known else verdict
+
+
+def known_failures_words(known: int) -> str:
+    """How many failures are known."""
+    return "1 known failure" if known == 1 else f"{known} known failures"
 
 
 def base_problem(m: Machine, s: Snapshot, entries: Sequence[Entry]) -> str:

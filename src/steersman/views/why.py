@@ -14,7 +14,7 @@ from steersman.ports.journal import Gate
 from steersman.views.base_stop import PROBLEMS, base_stop_reason, base_stop_remedies
 from steersman.views.gates import EVIDENCE, commands, gate_reason, question
 from steersman.views.moments import span, stamp
-from steersman.views.status import Check, checks, read_checks
+from steersman.views.status import Check, checks, read_base_checks
 from steersman.views.ways import besides, command
 
 FOLLOWUP = "task_followup_received"
@@ -98,7 +98,7 @@ def _failed_on_base(s: Snapshot, text: Callable[[str], str]) -> list[Check]:
     c = fields(s.context)
     if "measured" in (c.get("baseline"), c.get("workspace")):
         return []
-    found = read_checks(text(c.get("baseline_ref", "")))
+    found = read_base_checks(c, text)
     return [check for check in found if check.failure and check.verdict != "no_tests"]
 
 

@@ -3,6 +3,7 @@
 **Invariant:** a person's word: nothing that works for a run can acknowledge, and nothing is written unshown.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,12 @@ def acknowledge(deck: Deck, *, run: str, names: tuple[str, ...], yes: bool) -> i
         deck.tell({"file": str(loaded.path), "added": [], "exit_code": DONE})
         deck.say(f"nothing to add: what fails on the base tree of {found} is acknowledged in {loaded.path}")
         return DONE
-    new = _edited(loaded.path, wanted)
+    new = edit_known_failures(loaded.path, wanted)
     for line in (f"to be added to {KEY} in {loaded.path}:", *_listed(wanted)):
         deck.say(line)
     if not yes and not deck.agreed("Acknowledge these failures?", "--yes writes without asking"):
         return REFUSED
-    trusted = is_trusted(deck, loaded)
-    _write(loaded.path, new)
-    if trusted:  # the person has just read what is new
-        record_trust(deck, loaded, deck.read_config().powerful)
+    write_known_failures(deck, loaded, new)
     again = _start_again(deck, found)
     deck.tell({"file": str(loaded.path), "added": list(wanted), "next": [again], "exit_code": DONE})
     deck.say(f"{len(wanted)} written; a failure that is not among them still fails a check", fg="green")
@@ -89,7 +87,8 @@ def _choose(
     return tuple(n for n in found.names if is_known(n, names)) if names else found.names
 
 
-def _edited(path: Path, names: tuple[str, ...]) -> str:
+def edit_known_failures(path: Path, names: Sequence[str]) -> str:
+    """The text of the file with these names in known_failures and everything else as it is."""
     from steersman.judges.toml_edit import add_to_list
 
     try:
@@ -101,7 +100,16 @@ def _edited(path: Path, names: tuple[str, ...]) -> str:
     return new
 
 
-def _write(path: Path, text: str) -> None:
+def write_known_failures(deck: Deck, loaded: Any, text: str) -> None:
+    """Writes what a person has just read; settings that were trusted stay so."""
+    trusted = is_trusted(deck, loaded)
+    write_settings(loaded.path, text)
+    if trusted:
+        record_trust(deck, loaded, deck.read_config().powerful)
+
+
+def write_settings(path: Path, text: str) -> None:
+    """Writes steersman.toml, or says who has to look after it."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

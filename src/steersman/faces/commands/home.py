@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from steersman.errors import SteersmanError
 from steersman.faces.deck import Deck, verb
+from steersman.views.base_stop import NOT_GREEN, base_stop_remedies, remedy_lines
 from steersman.views.gates import question
 from steersman.views.listing import listing, put_aside
 
@@ -30,6 +31,9 @@ def home(deck: Deck) -> None:
     broken = put_aside([*heads, *last], journal.quarantined())
     _list(deck, "broken:", [f"{run}  {why}   {deck.me} audit verify {run}" for run, why in broken.items()])
     _list(deck, "last runs:", listing(last, broken, time.time_ns() // 1_000_000)[1:])
+    if last and last[0].outcome == NOT_GREEN:  # of an older one somebody has taken care
+        remedies = base_stop_remedies(NOT_GREEN, last[0].run, last[0].machine, last[0].title, deck.me)
+        _list(deck, f"{last[0].run} stopped because checks fail on the base tree:", remedy_lines(remedies))
     deck.say(f'next: {deck.me} run "what to do" · {deck.me} runs · {deck.me} --help')
 
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import shlex
 import sys
 from collections.abc import Container, Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +35,13 @@ LISTED = 20  # failing tests that are named
     "steersman init",
     "steersman init --yes              # run the proposed commands without asking",
     "steersman init --check            # prove the checks of steersman.toml again",
+    "steersman init --check --acknowledge-failures   # and keep what fails now",
     "steersman init --script crew.yaml   # a scripted crew, for trying things out",
     exits="0 written, or with --check all proven · 1 not proven · 2 wrong usage · 4 refused",
 )
-@click.option("--force", is_flag=True, help="Write over a steersman.toml that is there.")
+@click.option("--force", is_flag=True, help="Write over a steersman.toml that is there; a copy is kept.")
 @click.option("--yes", is_flag=True, help="Run the proposed commands without asking.")
-@click.option("--check", is_flag=True, help="Prove the checks of steersman.toml again and write nothing.")
+@click.option("--check", is_flag=True, help="Prove the checks of steersman.toml again; propose nothing.")
 @click.option("--acknowledge-failures", is_flag=True, help="Write tests that fail now into known_failures.")
 @click.option("--script", metavar="FILE", default=None, help="Let a scripted crew play every role.")
 @click.option(
@@ -54,13 +58,15 @@ def init(
     seconds: int,
 ) -> int:
     """Propose setup and checks, prove them in a fresh copy of the last commit, and write steersman.toml."""
+    if acknowledge_failures and deck.helm.inside(deck.top):
+        raise _RefusedError("failures are acknowledged by a person: an agent never speaks for one")
     if check:
-        return _check_again(deck, yes=yes)
+        return _check_again(deck, yes=yes, acknowledge=acknowledge_failures)
     path = deck.project / NAME
     if path.is_symlink():
         raise UserError(f"cannot use {path}: it is a symlink. Replace it with a file or remove it.")
     if path.exists() and not force:
-        raise _ThereError(f"{path} is there already: prove it with --check, or write over it with --force")
+        raise _RefusedError(f"{path} is there already: prove it with --check, or write over it with --force")
     problem = deck.helm.open_world(deck.project, journal=None).workspace(Config()).problem()
     proven, notes = (_unproven(deck), []) if problem else _propose_and_prove(deck, seconds, yes=yes)
     if proven is None:
@@ -71,22 +77,22 @@ def init(
     known = _acknowledged(deck, proven.proof, asked=acknowledge_failures)
     roles = {name: {"agent": "scripted", "script": script} for name in ROLES} if script else crew(deck)
     config = proven.config
-    _write(path, deck.helm.render_config(config=config, roles=roles, known_failures=known))
+    copy = _write(path, deck.helm.render_config(config=config, roles=roles, known_failures=known))
     _trust_written(deck, path)
     memory = _remember(deck)
     code = DONE if problem or not config.checks or _is_proven(proven.proof) else ENDED
     deck.tell(
         {**_facts(proven), "file": str(path), "notes": notes, "known_failures": known, "memory": memory}
-        | {"problem": problem, "exit_code": code}
+        | {"copy": copy, "problem": problem, "exit_code": code}
     )
-    for line in _next_lines(deck, proven, known, roles, path):
+    for line in _next_lines(deck, proven, known, roles, path, copy):
         deck.say(line)
     if problem:
         deck.warn(f"before a run can start: {problem}", fg="yellow")
     return code
 
 
-class _ThereError(UserError):
+class _RefusedError(UserError):
     """Nothing was written."""
 
     exit_code = 4
@@ -130,9 +136,7 @@ def _propose_and_prove(deck: Deck, seconds: int, *, yes: bool) -> "tuple[ProvenS
     return asyncio.run(prove_plans(world, base.commit, choice, seconds, _progress(deck))), notes
 
 
-def _agreed(
-    deck: Deck, base: "Base", config: Config, lines: list[str], *, yes: bool, command: str = "init"
-) -> bool:
+def _agreed(deck: Deck, base: "Base", config: Config, lines: list[str], *, yes: bool) -> bool:
     """A person's yes to everything that is about to run: the project's own code is in it."""
     box = deck.helm.sandbox(config)
     open_ = [] if box.isolated else [f"{NOT_ISOLATED}: {box.why}"]
@@ -144,7 +148,16 @@ def _agreed(
         deck.say(line) if yes or not deck.as_json else deck.warn(line)
     if base.dirty:
         deck.warn("uncommitted changes are not part of a run: checks are proven without them", fg="yellow")
-    return yes or deck.agreed("run them?", f"run them with `{deck.me} {command} --yes`")
+    return yes or deck.agreed("run them?", f"run them with `{_typed_command(deck)} --yes`")
+
+
+def _typed_command(deck: Deck) -> str:
+    """This command with the options that were typed."""
+    typed = click.get_current_context().params
+    words = [f"--{n.replace('_', '-')}" for n in ("force", "check", "acknowledge_failures") if typed[n]]
+    words += ["--script", shlex.quote(typed["script"])] if typed["script"] else []
+    words += ["--seconds", str(typed["seconds"])] if typed["seconds"] != SECONDS else []
+    return " ".join((deck.me, "init", *words, *(["--json"] if deck.as_json else [])))
 
 
 def _progress(deck: Deck) -> Any:
@@ -154,8 +167,9 @@ def _progress(deck: Deck) -> Any:
     return heard
 
 
-def _check_again(deck: Deck, *, yes: bool) -> int:
-    """`init --check`: the checks of the file that is there, as they are; nothing is written."""
+def _check_again(deck: Deck, *, yes: bool, acknowledge: bool) -> int:
+    """`init --check`: the checks of the file that is there, as they are; `acknowledge` writes what fails into the file."""
+    from steersman.faces.commands.acknowledge import edit_known_failures, write_known_failures
     from steersman.faces.setup_plans import ProvenSetup, commands_shown
     from steersman.runtime.check_proof import prove_checks
 
@@ -169,17 +183,21 @@ def _check_again(deck: Deck, *, yes: bool) -> int:
         raise UserError(problem)
     deck.helm.state_dir(deck.project).mkdir(parents=True, exist_ok=True)
     base = workspace.base(config.base)
-    if not _agreed(deck, base, config, [*commands_shown(config)], yes=yes, command="init --check"):
+    if not _agreed(deck, base, config, [*commands_shown(config)], yes=yes):
         deck.say("nothing was run")
         return REFUSED
     world = deck.helm.open_world(deck.project, journal=None)
     proof = asyncio.run(prove_checks(world, config, base.commit, _progress(deck)))
-    proven = ProvenSetup(config, proof)
-    code = (
-        DONE if _is_proven(proof, config.known_failures) and not _unknown_failures(config, proof) else ENDED
-    )
-    deck.tell({**_facts(proven), "file": str(loaded.path), "exit_code": code})
+    proven, failures = ProvenSetup(config, proof), _unknown_failures(config, proof)
     for line in _result_lines(proven):
+        deck.say(line)
+    added = failures if acknowledge else []
+    if added:
+        write_known_failures(deck, loaded, edit_known_failures(loaded.path, added))
+    known = (*config.known_failures, *added)
+    code = DONE if _is_proven(proof, known) and added == failures else ENDED
+    deck.tell({**_facts(proven), "file": str(loaded.path), "added": added, "exit_code": code})
+    for line in _acknowledged_lines(added, loaded.path) if added else _failure_remedies(deck, failures):
         deck.say(line)
     deck.say("every check is proven" if code == DONE else "not every check is proven", bold=True)
     return code
@@ -233,7 +251,7 @@ def _acknowledged(deck: Deck, proof: "Proof", *, asked: bool) -> list[str]:
         deck.say(f"  fails now: {name}", fg="yellow")
     more = f" ({len(names)} in all)" if len(names) > LISTED else ""
     question = f"acknowledge these failures{more} in known_failures? Other failures still count"
-    return names if deck.agreed(question, "acknowledge them with --acknowledge-failures") else []
+    return names if deck.agreed(question, otherwise=None) else []
 
 
 # ── saying it ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,9 +287,11 @@ def _result(r: CommandResult | None) -> dict[str, Any]:
 
 def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
     """What was proven, one line for each check; what failed, with the end of its output."""
+    from steersman.judges.base_checks import count_known
     from steersman.views.failed_check import failed_check_lines
+    from steersman.views.status import verdict_words
 
-    proof = proven.proof
+    proof, acknowledged = proven.proof, frozenset(proven.config.known_failures)
     for what in proven.given_up:
         yield f"  given up: {what}"
     if proof.problem:
@@ -282,26 +302,27 @@ def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
         if r.verdict == "passed":
             tests = f"{r.tests} tests" if r.tests is not None else r.reason or "no tests counted"
             yield f"  {r.name}: passed · {tests} · {r.micros / 1_000_000:.1f} s"
+        elif known := count_known(r, proof.results, acknowledged):
+            yield f"  {r.name}: {verdict_words(r.verdict, known)} · {r.micros / 1_000_000:.1f} s"
         else:
             yield from (f"  {line}" for line in failed_check_lines(r))
 
 
 def _next_lines(
-    deck: Deck, proven: "ProvenSetup", known: list[str], roles: dict[str, Any], path: Path
+    deck: Deck, proven: "ProvenSetup", known: list[str], roles: dict[str, Any], path: Path, copy: str
 ) -> Iterator[str]:
     config, proof = proven.config, proven.proof
     for name, table in roles.items():
         if "script" not in table:  # one that was found, not one that was asked for
             yield f"  {name}: {table['agent']}"
     yield f"written: {path}"
+    if copy:
+        yield f"  the file that was there is kept in {Path(copy).name}: take over what you need of it"
+    if known:
+        yield from _acknowledged_lines(known, path)
     if not config.checks:
         yield "no check was found: add one under [checks], for without evidence nothing is approved"
-    failures = [name for name in _failures(proof) if name not in known]
-    if failures:
-        count = "1 test fails" if len(failures) == 1 else f"{len(failures)} tests fail"
-        yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
-        yield f"  to acknowledge by name: {deck.me} init --force --acknowledge-failures"
-        yield f'  to have a run repair them: {deck.me} run "Make the failing tests pass" --fix-base'
+    yield from _failure_remedies(deck, [name for name in _failures(proof) if name not in known])
     for r in proof.results:
         if r.verdict == "no_tests":
             yield f"{r.name} counts no test; say how in [checks], one of:"
@@ -312,6 +333,29 @@ def _next_lines(
         yield f"next: edit {NAME}, then `{deck.me} init --check`"
     elif not roles:
         yield "next: say who plays coder, reviewer and tester in [roles.…], or look at `steersman demo` first"
+
+
+def _failure_remedies(deck: Deck, failures: list[str]) -> Iterator[str]:
+    """What a person can do about failures on the base that nobody has acknowledged."""
+    if not failures:
+        return
+    one = len(failures) == 1
+    count = "1 test fails" if one else f"{len(failures)} tests fail"
+    yield f"{count} on the base, and no run starts there until you repair or acknowledge that"
+    yield f"  to acknowledge by name: {deck.me} init --check --acknowledge-failures"
+    yield (
+        f"  to have a run repair {'it' if one else 'them'}:"
+        f' {deck.me} run "Make the failing tests pass" --fix-base'
+    )
+
+
+def _acknowledged_lines(names: list[str], path: Path) -> Iterator[str]:
+    """What was written into known_failures."""
+    from steersman.views.failed_check import group_test_names
+
+    count = "1 failure" if len(names) == 1 else f"{len(names)} failures"
+    yield f"{count} acknowledged in {path.name}; any other still counts:"
+    yield from (f"  {line}" for line in group_test_names(names))
 
 
 # ── the rest of the file ────────────────────────────────────────────────────────────────────────────────────────────
@@ -353,8 +397,17 @@ def _trust_written(deck: Deck, path: Path) -> None:
     record_trust(deck, loaded, [line for line in loaded.powerful if not is_file_line(line)])
 
 
-def _write(path: Path, words: str) -> None:
+def _write(path: Path, words: str) -> str:
+    """Writes the file; one that was there with other words is kept beside it. Returns the path of that copy."""
+    from steersman.faces.commands.acknowledge import write_settings
+
+    copy = ""
     try:
-        path.write_text(words, encoding="utf-8")
+        if path.exists() and (old := path.read_bytes()) != words.encode():
+            copies = (f"{path}.bak{number or ''}" for number in count())
+            copy = next(name for name in copies if not os.path.lexists(name))
+            Path(copy).write_bytes(old)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; check who owns the directory") from None
+        raise UserError(f"cannot keep a copy of {path}: {error.strerror}; move it away yourself") from None
+    write_settings(path, words)
+    return copy

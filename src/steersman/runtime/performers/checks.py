@@ -14,7 +14,7 @@ from steersman.contracts.commands import Command, CommandResult
 from steersman.contracts.config import check_commands
 from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
-from steersman.judges.base_checks import judge_base
+from steersman.judges.base_checks import count_known, judge_base
 from steersman.judges.baseline import stale
 from steersman.judges.evidence import told, weigh
 from steersman.kernel.canonical import digest_of
@@ -33,7 +33,7 @@ async def check(call: Call) -> CheckFacts:
     base, round_ = _recorded(call, "baseline"), _Round(call)
     try:
         commands = wanted(call)
-        results = told(await round_.all(commands, base), call.config.no_tests)
+        results = told(await round_.all(commands, base or []), call.config.no_tests)
         results += await run_variants(call, _Round, commands, results, base)
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
@@ -48,7 +48,8 @@ async def baseline(call: Call) -> BaselineFacts:
     except WorkspaceError as error:
         return BaselineFacts(error="workspace", first_ref=call.payloads.put(str(error)))
     bad = [r for r in results if r.verdict != "passed"]
-    base = judge_base(results, frozenset(call.config.known_failures))
+    known = frozenset(call.config.known_failures)
+    base = judge_base(results, known)
     return BaselineFacts(
         tree=round_.tree,
         checks=len({r.name for r in results}),
@@ -56,7 +57,8 @@ async def baseline(call: Call) -> BaselineFacts:
         unstarted=len(base.unstarted),
         red=len(base.red),
         tests=sum({r.name: r.tests or 0 for r in results}.values()),
-        stale=len(stale(call.config.known_failures, results)),
+        stale=len(stale(known, results)),
+        known=sum({r.name: count_known(r, results, known) for r in results}.values()),
         results_ref=call.payloads.put(msgspec.json.encode(results).decode()),
         first_ref=call.payloads.put("\n\n".join(failure_text(call, r) for r in base.shown)),
     )
@@ -123,7 +125,7 @@ class _Round:
         results: list[CommandResult] = []
         failed_before = {(r.cwd, r.argv) for r in base or () if r.verdict == "failed"}
         for n, command in enumerate(commands):
-            first = await self._part(f"{n}:{command.name}", command)
+            first = await self._part(f"{n}:{command.name}", command, base)
             results.append(first)
             if (
                 again
@@ -131,12 +133,12 @@ class _Round:
                 and first.exit_code is not None
                 and (command.cwd, command.argv) not in failed_before
             ):
-                second = await self._part(f"{n}:{command.name} (again)", command)
+                second = await self._part(f"{n}:{command.name} (again)", command, base)
                 results += [second] if _differ(first, second) else []
         return results
 
-    async def _part(self, key: str, command: Command) -> CommandResult:
-        """One execution, journaled when it is over and never redone."""
+    async def _part(self, key: str, command: Command, base: list[CommandResult] | None) -> CommandResult:
+        """One execution, journaled when it is over and never redone; without a `base` it is one of the base itself."""
         call, key = self._call, f"{key} ({self._label})" if self._label else key
         done = call.item.parts.get(key)
         if done is None:
@@ -147,6 +149,9 @@ class _Round:
             result = await self._inside(result, tree.commit)
             done = _plain(call, result, tree.tree)
             done |= {"variant": self._label} if self._label else {}
+            before = [result] if base is None else base
+            known = count_known(result, before, frozenset(call.config.known_failures))
+            done |= {"known": known, "passed": _passed_beside(result)} if known else {}
             await call.part(key, done)
         self._trees.add(done["tree"])
         return msgspec.json.decode(call.payloads.get(done["ref"]), type=CommandResult)
@@ -160,6 +165,10 @@ class _Round:
         found = await asyncio.to_thread(code_outside, workspace, commit)
         reason = f"its tests did not test this tree: {found} is outside it"
         return msgspec.structs.replace(result, verdict="failed", reason=reason) if found else result
+
+
+def _passed_beside(result: CommandResult) -> int:
+    return result.report.ran - result.report.failures if result.report is not None else 0
 
 
 def _differ(one: CommandResult, other: CommandResult) -> bool:
