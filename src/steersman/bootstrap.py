@@ -308,15 +308,8 @@ def _commands(config: "Config") -> Any:
     from steersman.adapters.commands import LocalCommands
 
     allow = tuple(check.run for check in config.checks.values())
-    network, grammars = config.sandbox.network, config.commands
-    return LocalCommands(
-        allow,
-        sandbox(config),
-        network=network,
-        grammars=grammars,
-        env=config.env,
-        writable=config.worktree.writable,
-    )
+    more = {"network": config.sandbox.network, "grammars": config.commands, "env": config.env}
+    return LocalCommands(allow, sandbox(config), writable=config.worktree.writable, **more)
 
 
 def _limit_config(config: "FrozenConfig") -> Any:
