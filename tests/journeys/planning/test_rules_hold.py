@@ -53,6 +53,20 @@ def test_section_7_an_answer_that_breaks_a_rule_re_enters_rules_evaluated(plans)
     assert kept.states().count("RULES_EVALUATED") == 1
 
 
+@pytest.mark.parametrize("late", [True, False], ids=["nobody answers", "a person takes them"])
+def test_section_7_a_hard_deny_that_a_default_brings_about_is_aborted(plans, late):
+    """§4, §7: a default that a hard rule denies ends the run as a typed answer does, whoever let it take effect."""
+    plans.rule("rule_story_tested", "deny", "block", '!("cmd_write_tests" in intent.commands)')
+    value = plans.intent()
+    tests = next(c for c in value["planned_commands"] if c["command_id"] == "cmd_write_tests")
+    tests["evidence_refs"] = ["fact://language/cobol"]
+    policy = plans.policy(timeout_seconds=1) if late else plans.policy()
+    done = plans.plan(plans.write(value), "--policy", policy)
+    done = done if late else plans.defaults(done.run)
+    assert (done.code, done.states()) == (1, [*ASKED, "AWAITING_ANSWERS", "RULES_EVALUATED", "ABORTED"])
+    assert (done.failure["failure_type"], done.failure["cause"]) == ("red_line_violation", "rule_denied")
+
+
 def test_section_7_a_soft_conflict_is_asked_again_three_times(plans):
     """§7, §Loop Detection: an answer that a soft rule denies does not hold and its question comes back; another answer
     leads on, and the fourth conflict blocks with its details."""

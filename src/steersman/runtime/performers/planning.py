@@ -187,7 +187,10 @@ def _ruled(t: Table) -> tuple[RuleDecision, ...]:
     A command that was denied stays denied, whatever has been answered since."""
     if t.settled is None:
         return _adjudicated(t, t.intent)
-    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *_answers(t)))
+    known = {answer.question_id for answer in t.settled.answers}
+    said = replies.round_answers(t.pack, _answers(t), t.policy, "")
+    broken = tuple(answer for answer in said if answer.question_id not in known)
+    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *broken))
     against = objections(t.inputs, tried, lambda left: _adjudicated(t, left))
     ends = {id_: d for id_, d in against.items() if d.hard or d.undecidable or d.conflict}
     denied = {d.command_id: d for d in t.decisions if d.decision == "deny"}
