@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip, count_of, one_line
 
 TAIL = 6  # lines of one stream on a screen
 LONGEST = 200  # characters of one line
@@ -66,7 +66,7 @@ def _failed_tests(result: CommandResult) -> list[str]:
     groups = [(holder, [test for _, test in group]) for holder, group in groupby(parts, key=lambda p: p[0])]
     told = [clip(one_line(_group(holder, tests)), LONGEST) for holder, tests in groups[:GROUPS]]
     rest = sum(len(tests) for _, tests in groups[GROUPS:])
-    return [f"{len(names)} tests failed:", *(f"  {line}" for line in (*told, *_more(rest)))]
+    return [f"{count_of(len(names), 'test')} failed:", *(f"  {line}" for line in (*told, *_more(rest)))]
 
 
 def _split(name: str) -> tuple[str, str]:

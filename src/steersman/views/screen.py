@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip, count_of, one_line
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
@@ -125,7 +125,7 @@ def finding(f: Finding) -> str:
 
 def check(c: Check) -> str:
     """One check in one line."""
-    tests = f" · {c.tests} tests" if c.tests is not None else ""
+    tests = f" · {count_of(c.tests, 'test')}" if c.tests is not None else ""
     code = f" · exit {c.exit_code}" if c.exit_code else ""
     argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
     reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
@@ -161,7 +161,7 @@ def _checked(e: Entry, part: dict[str, Any]) -> str | None:
 def _measured(told: Any) -> str:
     """What the base tree is like, behind the event that says it was checked."""
     data = msgspec.to_builtins(told)
-    tests = f"{data['tests']} tests" if data.get("tests") else NO_TESTS
+    tests = count_of(data["tests"], "test") if data.get("tests") else NO_TESTS
     stale = f"; {data['stale']} names in known_failures did not fail" if data.get("stale") else ""
     return f": {tests}{stale}"
 

@@ -169,6 +169,21 @@ def test_section_2_rule_references_are_checked_before_anything_is_planned(plans)
     assert (done.failure["failure_type"], told.keys() <= done.changes()) == ("missing_registry", True)
 
 
+def test_section_2_the_advice_about_a_reference_works(plans):
+    """§2: a rule that was cited with another digest is to be cited anew, which sealing does not do; a pin of what the
+    registry lacks is taken out by sealing, which says so."""
+    gone = "registry://rule/rule_nope@1.0.0#0123456789ab"
+    value = plans.intent()
+    value["evidence_refs"] += ["rule://rule_reading_is_free@1.0.0#deadbeef0000", gone]
+    name = plans.write(value, seal=False)
+    sealed = plans.project.call("intent", "seal", name)
+    assert (sealed.code, f"{gone} was taken out" in sealed.err) == (0, True), sealed
+    (told,) = plans.project.call("intent", "check", name, "--json").json()["problems"]
+    assert told["fix"] == "cite rule://rule_reading_is_free@1.0.0"
+    value["evidence_refs"][-2:] = [told["fix"].removeprefix("cite ")]
+    assert plans.project.call("intent", "check", plans.write(value)).code == 0
+
+
 def test_section_8_risk_is_recalculated_after_answers(plans):
     """§8: leaving a grave command out makes the plan's risk smaller, on the tape and in the plan; accepting it does not."""
     value = plans.intent()
