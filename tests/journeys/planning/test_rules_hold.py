@@ -53,6 +53,29 @@ def test_section_7_an_answer_that_breaks_a_rule_re_enters_rules_evaluated(plans)
     assert kept.states().count("RULES_EVALUATED") == 1
 
 
+@pytest.mark.parametrize("words", ["src/", "src", "src/chandler", "."])
+def test_section_7_a_folder_answer_touches_what_a_rule_names_in_it(plans, words):
+    """§7: an answer that is broader than a deny does not pass it, however it is written."""
+    plans.rule("rule_story_files", "deny", "block", IN_SOURCE)
+    broken = plans.answered(plans.plan(plans.write(plans.intent(scoped=False))).run, "text", text=words)
+    assert (broken.state, broken.failure["cause"]) == ("ABORTED", "rule_denied")
+
+
+def test_section_8_the_whole_project_is_judged_and_weighed_as_such(plans):
+    """§7, §8: the answer whole_project breaks a deny about any file, and where none does it makes the risk graver."""
+    name = plans.write(plans.intent(scoped=False))
+    risk = {}
+    for word, text in (("text", "docs/"), ("whole_project", "")):
+        done = plans.answered(plans.plan(name).run, word, text=text)
+        assert done.state == "DONE", done.failure
+        risk[word] = frozen(done, "risk_assessment.json")
+    assert (risk["text"]["overall_risk"], risk["whole_project"]["overall_risk"]) == ("medium", "high")
+    assert "anything in the project may be changed" in {f["what"] for f in risk["whole_project"]["factors"]}
+    plans.rule("rule_story_files", "deny", "block", IN_SOURCE)
+    broken = plans.answered(plans.plan(name).run, "whole_project")
+    assert (broken.state, broken.failure["cause"]) == ("ABORTED", "rule_denied")
+
+
 @pytest.mark.parametrize("late", [True, False], ids=["nobody answers", "a person takes them"])
 def test_section_7_a_hard_deny_that_a_default_brings_about_is_aborted(plans, late):
     """§4, §7: a default that a hard rule denies ends the run as a typed answer does, whoever let it take effect."""
