@@ -106,7 +106,7 @@ def test_what_is_accepted_is_shown_before_the_yes(project: Project):
     for words in (
         "+    return a + b",
         "reviewer (scripted): approve: ok",
-        "unit: passed, 1 tests: python3 -m unittest -q",
+        "unit: passed, 1 test: python3 -m unittest -q",
         "overrides:\n  none",
         paper(project, run, "state.json")["artifacts"]["code/diff.patch"][:16],
         "nothing was decided",

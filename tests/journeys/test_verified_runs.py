@@ -30,19 +30,33 @@ def test_a_store_that_was_rolled_back_with_its_anchors_is_noticed(project: Proje
 
     later = tmp_path / "later"
     shutil.copytree(project.state, later, symlinks=True)
+    shutil.copytree(project.repo, tmp_path / "repo later", symlinks=True)
     restore(project, kept)
     told = project.call("audit", "verify", run)
     assert told.code == 5
     for ref in (f"refs/heads/steersman/{run}", f"refs/steersman/{run}/delivery-", f"refs/steersman/{run}/implementation-1-"):  # fmt: skip
         assert ref in told.out, told.out
     assert "the store was rolled back" in told.out
+    before = project.entries(run)
+    for words in (("approve", run), ("resume", run)):
+        stopped = project.call(*words)
+        assert (stopped.code, "the store was rolled back" in stopped.err) == (5, True), stopped
+    assert project.entries(run) == before
+    assert project.call("resume", run, "--despite-verify", "I restored a backup").code == 0
+    assert any(e.get("event") == "delivered" for e in project.entries(run))
 
+    shutil.rmtree(project.repo)
+    shutil.copytree(tmp_path / "repo later", project.repo, symlinks=True)
     restore(project, later)
     project.git("switch", "-q", f"steersman/{run}")
     (project.repo / "more.txt").write_text("mine\n")
     project.git("add", "more.txt")
     project.git("commit", "-qm", "go on from there")
-    assert project.call("audit", "verify", run).code == 0
+    told = project.call("audit", "verify", run)
+    assert (told.code, f"branch steersman/{run} is no longer at the delivered commit" in told.out) == (
+        0,
+        True,
+    )
     project.git("switch", "-q", "main")
     project.git("branch", "-qD", f"steersman/{run}")
     told = project.call("audit", "verify", run)
@@ -79,3 +93,44 @@ def test_a_run_that_verify_rejects_is_driven_only_on_a_persons_word(project: Pro
     assert (note["actor"], note["why"]) == ("person:ann", "the disk was full")
     assert "by ann: the disk was full" in project.call("show", run).out
     assert project.call("approve", run).code == 0
+
+
+def test_a_ref_of_ours_that_the_tape_has_not_made_is_a_finding(project: Project) -> None:
+    """A pin that was moved, or that no entry can have made, is named. One that is gone is told, and is no finding."""
+    run = project.run(story()).json()["run"]
+    under = f"refs/steersman/{run}"
+    listed = project.git("for-each-ref", "--format=%(refname) %(objectname)", f"{under}/")
+    refs = dict(line.split() for line in listed.splitlines())
+    delivery, built = (next(r for r in refs if kind in r) for kind in ("/delivery-", "/implementation-"))
+    base, asked = project.git("rev-parse", "main").strip(), built.rpartition("-")[2]
+    tree = project.git("rev-parse", f"{refs[built]}^{{tree}}").strip()
+    stray = project.git("commit-tree", "-m", "stray", tree).strip()
+    assert project.call("audit", "verify", run).code == 0
+
+    start = f"{under}/start-{base[:16]}"
+    moved = [(ref, to) for ref in (delivery, built, start) for to in (stray, tree)]
+    names = (f"bogus-{asked}", f"implementation-1-2-{asked}", f"implementation-2-1-{asked}", "implementation-1-1-1",
+             f"rebased-{asked}", f"start-{stray[:16]}", "start-", "delivery-0123456789abcdef")  # fmt: skip
+    for ref, to in (*moved, *((f"{under}/{name}", stray) for name in names), (f"{under}/delivery-0", refs[delivery])):  # fmt: skip
+        project.git("update-ref", ref, to)
+        told = project.call("audit", "verify", run)
+        assert (told.code, f"{ref} names {to[:12]}, which this tape has not made" in told.out) == (5, True), (ref, told)  # fmt: skip
+        project.git("update-ref", *((ref, refs[ref]) if ref in refs else ("-d", ref)))
+    project.git("update-ref", "-d", built)
+    project.git("update-ref", "-d", f"{under}/start-{refs[built][:16]}")
+    told = project.call("audit", "verify", run)
+    assert (told.code, f"gone from git: the tree {refs[built][:12]} that entry" in told.out) == (0, True), (
+        told
+    )
+
+
+def test_a_run_with_a_changed_text_is_driven_only_on_a_persons_word(project: Project) -> None:
+    """A text that is not what its name says stops the run as `audit verify` does; an accepted one stays accepted."""
+    run = project.run(story(mode="proposal")).json()["run"]
+    ref = next(e["data"]["prompt_ref"] for e in project.entries(run) if "prompt_ref" in (e.get("data") or {}))
+    change(project, "UPDATE payload SET body=CAST(upper(CAST(body AS TEXT)) AS BLOB) WHERE ref=?", ref)
+    stopped = project.call("approve", run)
+    assert (stopped.code, "does not have the digest in its name" in stopped.err) == (5, True), stopped
+    assert project.call("resume", run, "--despite-verify", "nobody reads it again").code == 0
+    assert any(e.get("event") == "delivered" for e in project.entries(run))
+    assert project.call("audit", "verify", run).code == 5

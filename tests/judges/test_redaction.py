@@ -188,7 +188,7 @@ def test_letters_written_as_numbers():
 UNITS = [
     "password=", 'password="', "password='\\\"", "://a:", "-----BEGIN PRIV" + "ATE KEY-----\nA\n", "-", "eyJaaaaaaaaa.", "sk-",
     "token: ", "Bearer ", "a", "authorization:", "\\", "[redacted:", "eyJ", "--token ", "-u a:", "machine a login b ",
-    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", "password:\n ", "password: |\n a\n", "AC", ".atlasv1.", "a.", "Q~", "pat.a", "A" * 16 + "\n-----END PRIV" + "ATE KEY-----\n", marker("aws", "x"), "password=" + marker("aws", "x"),
+    "-eyJ", "-sk-", "-SG.a", "_hf_", "-AKIA", "\x1b[", "ghp_\n", "A\n", "\n+", "://a:b@", "cookie:a=", "password:\n ", "password:\n- a12345\n", "- password:\n", "password:\n\n", "password: !a ", "password:\n '", "password: |\n a\n", "AC", ".atlasv1.", "a.", "Q~", "pat.a", "A" * 16 + "\n-----END PRIV" + "ATE KEY-----\n", marker("aws", "x"), "password=" + marker("aws", "x"),
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from steersman.runtime.audit import (
     replay,
     tape,
     verify,
+    verifying,
 )
 from steersman.runtime.audit.gates import NOT_ON_TAPE
 from steersman.runtime.audit.verifying import UNANCHORED, verify_for_driving
@@ -399,6 +400,25 @@ def test_many_findings(world, head):
     assert verdict.first_bad == 1
     assert verdict.problems[-1].endswith("more findings")
     assert len(verdict.problems) == 21
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE payload SET body=x'00', size=1 WHERE ref=?", "does not have the digest in its name"),
+        ("DELETE FROM payload WHERE ref=?", "is not in the store"),
+    ],
+)
+def test_texts_before_a_long_run_is_driven(world, head, monkeypatch, sql, words):
+    """Of a long run the texts that it can still reach are judged, and no others."""
+    monkeypatch.setattr(verifying, "FEW", 0)
+    state = world.journal.snapshot(head.run)[1].decode()
+    refs = sorted(world.journal.payload_refs(head.run), key=lambda ref: ref in state)
+    change(world, sql, refs[0])
+    assert verify_for_driving(world.journal, world.machines, head.run).ok
+    change(world, sql, refs[-1])
+    verdict = verify_for_driving(world.journal, world.machines, head.run)
+    assert verdict.problems == (f"the run's state names payload {refs[-1]}, which {words}",)
 
 
 def test_unnamed_payload(world, head):

@@ -31,7 +31,7 @@ from steersman.adapters.git_trees import Trees
 from steersman.adapters.include import checked_patterns
 from steersman.adapters.kept_programs import PROGRAMS, KeptPrograms
 from steersman.contracts.commands import Argv
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, RecordedRef, Text
 from steersman.errors import ConflictError, WorkspaceError
 
 _OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
@@ -269,7 +269,7 @@ class GitWorkspace:
         self._git.read("update-ref", ref, commit)
         return Base(commit, tree)
 
-    def recorded_refs(self, run: str = "") -> dict[str, int]:
+    def recorded_refs(self, run: str = "") -> dict[str, RecordedRef]:
         """The refs below refs/steersman/<run>/ and the branch steersman/<run>, with the entries that they came from."""
         return recorded_refs(self._git, checked_name("run", run) if run else "")
 

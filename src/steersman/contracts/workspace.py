@@ -74,3 +74,12 @@ class Delivery(msgspec.Struct, frozen=True):
     commit: str
     tree: str
     url: str = ""  # outside text: where a pull request is
+
+
+class RecordedRef(msgspec.Struct, frozen=True):
+    """A ref that a run has left in the repository."""
+
+    commit: str  # what it names, whatever kind of object that is
+    tree: str = ""  # nothing where it names no commit
+    run: str = ""  # the run that the commit says it is of
+    entry: int = 0  # the entry of the tape that asked for it, 0 where none is told

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from steersman.errors import MemoryUnavailable, SteersmanError, UserError
 from steersman.faces.deck import Deck
+from steersman.judges.text import count_of
 
 if TYPE_CHECKING:
     from steersman.contracts.planning.context import ContextBundle
@@ -27,7 +28,7 @@ def registry_of(deck: Deck) -> "Registry":
     if loaded.problems:
         first = loaded.problems[0]
         raise UserError(
-            f"the registry has {len(loaded.problems)} problems, the first in {first.field}: {first.message}; "
+            f"the registry has {count_of(len(loaded.problems), 'problem')}, the first in {first.field}: {first.message}; "
             f"see `{deck.me} registry check`"
         )
     return loaded.registry

@@ -13,7 +13,7 @@ import msgspec
 from steersman.contracts.commands import CommandResult, Finding, full_output
 from steersman.judges.baseline import Judged, judge_check, sound
 from steersman.judges.reports import NOT_TOLD
-from steersman.judges.text import clip, printable
+from steersman.judges.text import clip, count_of, printable
 
 Runs = Sequence[CommandResult]
 RUNS_NONE = (
@@ -119,10 +119,12 @@ def _grouped(results: Runs) -> Mapping[tuple[str, ...], list[CommandResult]]:
 def _questions(j: Judged) -> list[str]:
     told = [f"{j.name}: {j.doubt}"] if j.doubt else []
     if (gone := j.missing - len(j.skipped)) > 0:
-        told.append(f"{j.name}: {_tests(gone)} that ran before {_verb(gone)} gone")
+        told.append(f"{j.name}: {count_of(gone, 'test')} that ran before {_verb(gone)} gone")
         told += _listed(j.vanished)
     if j.skipped:
-        told.append(f"{j.name}: {_tests(len(j.skipped))} that ran before {_verb(len(j.skipped))} skipped now")
+        told.append(
+            f"{j.name}: {count_of(len(j.skipped), 'test')} that ran before {_verb(len(j.skipped))} skipped now"
+        )
         told += _listed(j.skipped)
     told += [f"{j.name}: {printable(clip(line, 400))}" for line in j.tampered[:NAMED]]
     if j.silent:
@@ -132,10 +134,6 @@ def _questions(j: Judged) -> list[str]:
         )
         told += _listed(j.silent)
     return told
-
-
-def _tests(count: int) -> str:
-    return "1 test" if count == 1 else f"{count} tests"
 
 
 def _verb(count: int) -> str:

@@ -30,20 +30,25 @@ _NAME = re.compile(
 )
 _LOWER = {upper: upper + 32 for upper in range(65, 91)}
 _TYPE = rf"(?::{_GAP}[A-Za-z_][A-Za-z0-9_.]{{0,40}}{_GAP})?"  # token: str = "…"
+_TAGS = r"(?:[!&][^\s\"',\[\]{}]{0,80}+[ \t]{1,4}){0,2}"
 _QUOTED = (
-    rf"{_QUOTE}?\]?{_GAP}{_TYPE}(?:=>|:=|[:=](?!=)){_GAP}(?P<quote>{_QUOTE})(?!{MARKER}(?P=quote))"
+    rf"{_QUOTE}?\]?{_GAP}{_TYPE}(?:=>|:=|[:=](?!=)){_GAP}{_TAGS}(?P<quote>{_QUOTE})(?!{MARKER}(?P=quote))"
     r"(?P<s>(?:(?!(?P=quote))(?:[^\n\\]|\\[^\n])){1,4096}+)(?=(?P=quote))"
 )
 _ASSIGNED = rf"=(?![=$<])(?P<s>{_BARE}++)"
 _SPACED = rf"[ \t]{{1,4}}=[ \t]{{1,4}}(?P<s>{_BARE}++)"
-_SAID = rf":[ \t]{{1,4}}(?P<s>{_BARE}{{6,}}+)"
-# YAML writes a value on the lines below its name, plain or as a block.
-_BELOW = (
-    rf"{_QUOTE}?:[ \t]{{0,4}}\r?\n[+-]?[ \t]{{1,32}}[\"']?(?P<s>{_BARE}{{6,}}+)"
-    r"(?=[\"']?[ \t]{0,8}(?:#[^\n]{0,200})?(?:\r?\n|\Z))"
+_SAID = rf":[ \t]{{1,4}}{_TAGS}(?P<s>{_BARE}{{6,}}+)"
+# YAML writes a value on the lines below its name, as a scalar, a list or a block, after tags, anchors and comments.
+_COMMENT = r"[ \t]{0,8}(?:(?<=[\s:])#[^\n]{0,200})?"
+_NAME_ENDS = rf"{_QUOTE}?:[ \t]{{0,4}}(?:[!&][^\s\"',\[\]{{}}]{{0,80}}+[ \t]{{0,4}}){{0,2}}{_COMMENT}\r?\n"
+_LINE_BELOW = (
+    rf"[+-]?(?:[ \t]{{0,40}}(?:#[^\n]{{0,200}})?\r?\n[+-]?){{0,4}}(?:(?P<item>[ \t]{{0,40}}-[ \t]{{1,4}})|[ \t]{{1,40}}){_TAGS}"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?:''|(?!(?P=quote))(?:[^\n\\]|\\[^\n])){1,4096}+)(?P=quote)"
+    r"|(?P<plain>[^\s\"'`,\[\]{}&*!|>%@#(][^\s]*+))"
+    rf"[,;]?{_COMMENT}(?=\r?\n|\Z)"
 )
 _BLOCK = (
-    r":[ \t]{1,4}[|>][+-]?[0-9]?[+-]?[ \t]{0,8}\r?\n(?P<indent>[+-]?[ \t]{1,32})"
+    rf":[ \t]{{1,4}}{_TAGS}[|>][+-]?[0-9]?[+-]?{_COMMENT}\r?\n(?P<indent>[+-]?[ \t]{{1,32}})"
     r"(?P<s>[^\s][^\r\n]{0,4096}+(?:\r?\n(?P=indent)[^\r\n]{1,4096}+){0,200}+)"
 )
 _OPTION = rf"(?:[ ]{{1,2}}|\\?\",[ ]?\\?\")(?P<s>(?![-$<\[]){_BARE}++)"
@@ -54,6 +59,9 @@ _STANDS_FOR = later(  # a value that only says where the secret is, or that ther
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:~|\.{0,2})/[\w./ -]*|[\w./-]*\.(?:json|ya?ml|toml|txt|pem|env|ini|cfg|py|js|ts)"
 )
 CODE_PATH = later(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # an attribute of something: code
+_CALL = later(r"[A-Za-z_][\w.]*[(\[].*[)\]]")
+_DIGITS = later(r"[0-9]")
+_MOST_BELOW = 100  # lines of a list
 _SIGN = later(r"[-+/!%@#^*~?$:]")
 # Three numbers as content is versioned by; a day is none: people take those for passwords.
 _NUMBER = r"(?:0|[1-9][0-9]{0,5})"
@@ -107,11 +115,50 @@ def _a_said_value(name: str, match: re.Match[str]) -> bool:
     return _no_code(match) and (shouted or (len(value) >= 8 and any(char.isdigit() for char in value)))
 
 
-def _a_value_below(name: str, match: re.Match[str]) -> bool:
-    """Of `name:` and a word on the next line: another name is none, nor is a word that anyone would write."""
-    value = match["s"]
+def _values_below(name: str, text: str, end: int) -> Iterator[tuple[int, int]]:
+    """Of `name:` and the lines below: one value, or each of a list; in a diff the line that was, and the one that is."""
+    head = compiled(_NAME_ENDS).match(text, end)
+    if head is None:
+        return
+    at, lead = head.end(), _lead(text, end - len(name))
+    for _ in range(_MOST_BELOW):
+        start = _after_lead(text, at, lead)
+        line = compiled(_LINE_BELOW).match(text, start)
+        if line is None or (line["plain"] and line["plain"].endswith(":")):
+            return
+        span = line.span("quoted" if line["quote"] else "plain")
+        if lead and start == at and "\n" in text[at : span[0]]:
+            return  # prose or code that ends with a colon
+        if _a_value_below(name, line):
+            yield span
+        if line["item"] is None and text[start] != "-":
+            return
+        at = text.find("\n", line.end()) + 1 or len(text)
+
+
+def _a_value_below(name: str, line: re.Match[str]) -> bool:
+    """Another name is none, nor is code, nor a bare word that anyone would write."""
+    value = line["quoted"] or line["plain"].rstrip(",;")
+    if name.lower().endswith("_auth") and name != "_auth":
+        return False
+    if _STANDS_FOR.fullmatch(value) or _VERSION.fullmatch(value):
+        return False
+    if line["quote"]:
+        return True
     odd = name.isupper() or any(char.isdigit() for char in value) or len(value) >= 20
-    return odd and not value.endswith(":") and _no_code(match)
+    return odd and len(value) >= 6 and not (CODE_PATH.fullmatch(value) or _CALL.fullmatch(value))
+
+
+def _lead(text: str, start: int) -> str:
+    """What stands before a name in its line, as a log puts it there: no quote, no list, no sign of a diff."""
+    line = text.rfind("\n", max(0, start - 80), start) + 1
+    return text[line:start].rstrip(" \t-+\"'") if line or start < 80 else ""
+
+
+def _after_lead(text: str, at: int, lead: str) -> int:
+    """Where a line begins behind what a log puts before it; times and numbers differ from line to line."""
+    same = _DIGITS.sub("0", text[at : at + len(lead)]) == _DIGITS.sub("0", lead)
+    return at + len(lead) if same else at
 
 
 def _a_block(name: str, match: re.Match[str]) -> bool:
@@ -161,7 +208,6 @@ _VALUES: tuple[tuple[str, Callable[[str, re.Match[str]], bool]], ...] = (
     (_ASSIGNED, _an_assigned_value),
     (_SPACED, _a_spaced_value),
     (_SAID, _a_said_value),
-    (_BELOW, _a_value_below),
     (_BLOCK, _a_block),
     (_OPTION, _an_option_value),
 )
@@ -189,3 +235,6 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
                 looked = max(looked, match.end())
                 if judge(name, match):
                     yield match.span("s")
+        for start, end in _values_below(name, text, found.end()):
+            looked = max(looked, end)
+            yield start, end

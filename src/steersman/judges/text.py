@@ -43,6 +43,11 @@ def printable(text: str) -> str:
     return _with(text, _written)
 
 
+def count_of(count: int, noun: str) -> str:
+    """A number with its noun: `1 test`, `2 tests`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def one_line(text: str) -> str:
     """The same on one line: nothing in it can pose as the next line."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")

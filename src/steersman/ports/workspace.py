@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text
+from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, RecordedRef, Text
 
 
 class Workspace(Protocol):
@@ -168,9 +168,9 @@ class Workspace(Protocol):
         """
         ...
 
-    def recorded_refs(self, run: str = "") -> dict[str, int]:
-        """The refs below refs/steersman/<run>/ and the branch steersman/<run>, each with the number of the entry that
-        asked for it, 0 where none is told; without a run, of all runs. Of a branch it is the newest commit that this run
+    def recorded_refs(self, run: str = "") -> dict[str, RecordedRef]:
+        """The refs below refs/steersman/<run>/ and the branch steersman/<run>, each with what it names and the entry that
+        asked for it; without a run, of all runs. The entry of a branch is that of the newest commit that this run
         delivered: people may have gone on from it."""
         ...
 

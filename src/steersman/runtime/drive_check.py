@@ -1,6 +1,6 @@
 """Refuses to drive a run that does not fit its own tape, until a named person says so on that tape.
 
-It is the part of `audit verify` that needs neither texts nor anchors nor git, so that it costs little before each drive.
+It is the part of `audit verify` that needs no other run and no anchor, so that it costs little before each drive.
 """
 
 from steersman.errors import StoreBroken, UserError
@@ -8,10 +8,11 @@ from steersman.judges.text import visible
 from steersman.kernel.canonical import digest_of
 from steersman.kernel.record import Advance, Meta, note
 from steersman.kernel.replay import rebuilt, typed
-from steersman.kernel.snapshot import Snapshot
+from steersman.kernel.snapshot import Snapshot, fields
 from steersman.kernel.tape import read
 from steersman.ports.journal import Gate
 from steersman.runtime import words
+from steersman.runtime.audit.refs import refs_reader
 from steersman.runtime.audit.verifying import verify_for_driving
 from steersman.runtime.gate_rows import gate_row_problem
 from steersman.runtime.live import Live, gate_row
@@ -23,7 +24,9 @@ HEAVY = 1 << 30  # bytes since the last snapshot: the next commit writes one
 async def check_before_driving(live: Live, despite: tuple[str, str] | None = None) -> None:
     """Raises StoreBroken with the first bad record, unless a person has accepted it: `despite` is who and why, now."""
     world, run = live.world, live.run
-    verdict = verify_for_driving(world.journal, world.machines, run)
+    on_a_tree = fields(live.snapshot.context).get("base_commit")
+    refs = refs_reader(world, run) if on_a_tree else None
+    verdict = verify_for_driving(world.journal, world.machines, run, refs)
     if verdict.ok:
         return
     marks = sorted({digest_of(problem)[:16] for problem in verdict.problems})

@@ -300,7 +300,8 @@ class WorkspaceConformance:
             message = f"{text}\nSteersman-Run: {RUN}\nSteersman-Entry: {entry}\n"
             delivery = workspace.deliver(RUN, change.commit, base.commit, "branch", None, message)
             assert workspace.base(delivery.ref).tree == change.tree
-            assert workspace.recorded_refs(RUN)[f"refs/heads/steersman/{RUN}"] == entry
+            ref = workspace.recorded_refs(RUN)[f"refs/heads/steersman/{RUN}"]
+            assert (ref.commit, ref.tree, ref.entry) == (delivery.commit, delivery.tree, entry)
         assert workspace.recorded_refs("another") == {}
 
     def test_a_merge_moves_its_target_once(self, workspace: Workspace, base: Base) -> None:

@@ -30,7 +30,7 @@ BASE = Base("b" * 40, "a" * 40, "main")
 class NoTree:
     """A workspace that says where a run starts; the crew below needs no more."""
 
-    def recorded_refs(self, run: str = "") -> dict[str, int]:  # noqa: ARG002  there is none
+    def recorded_refs(self, run: str = "") -> dict[str, Any]:  # noqa: ARG002  there is none
         return {}
 
     def problem(self) -> str | None:

@@ -16,7 +16,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steersman.contracts.workspace import Base, Change, Checkout, Delivery, Rebased, Text, Touched
+from steersman.contracts.workspace import (
+    Base,
+    Change,
+    Checkout,
+    Delivery,
+    Rebased,
+    RecordedRef,
+    Text,
+    Touched,
+)
 from steersman.errors import BranchMovedError, ConflictError, NotThereError, UndoneError, WorkspaceError
 from steersman.kernel.canonical import digest_of
 
@@ -314,12 +323,13 @@ class FakeWorkspace:
             self._point(target, made)
         return Delivery("merge", target, made, self._tree(made))
 
-    def recorded_refs(self, run: str = "") -> dict[str, int]:
+    def recorded_refs(self, run: str = "") -> dict[str, RecordedRef]:
         tip = self._tip(f"steersman/{run}") if run else None
         if tip is None:
             return {}
         told = re.search(r"^Steersman-Entry: (\d+)$", self._read(tip)["message"], re.MULTILINE)
-        return {f"refs/heads/steersman/{run}": int(told[1]) if told else 0}
+        ref = RecordedRef(tip, self._tree(tip), run, int(told[1]) if told else 0)
+        return {f"refs/heads/steersman/{run}": ref}
 
     def interrupted(self) -> tuple[str, ...]:
         return ()

@@ -10,7 +10,7 @@ from steersman.contracts.task.documents import CodeReview, Copies, Plan, PlanFil
 from steersman.contracts.task.words import CODE_REVIEW, COPIES_LIST, FILES, PATCH, PLAN, PLAN_REVIEW, TESTS
 from steersman.judges.secret_keys import MARKER
 from steersman.judges.task.scope import untouched
-from steersman.judges.text import one_line, printable
+from steersman.judges.text import count_of, one_line, printable
 from steersman.kernel.snapshot import Snapshot, fields
 from steersman.ports.journal import Gate
 from steersman.views.gates import GUTTER
@@ -123,7 +123,7 @@ def _evidence(c: dict[str, object], shown: Status, text: Text) -> Iterator[str]:
     report = msgspec.json.decode(told, type=TestReport)
     yield f"{'passed' if report.overall_pass else 'NOT passed'} on tree {report.tree}"
     for s in report.suites:
-        tests = f", {s.tests} tests" if s.tests is not None else ""
+        tests = f", {count_of(s.tests, 'test')}" if s.tests is not None else ""
         only = f", {s.reason}" if s.verdict == "passed" and s.reason else ""
         yield f"  {s.name}: {s.verdict}{tests}{only}: {' '.join(s.argv)}"
     if c["accepted_by"]:

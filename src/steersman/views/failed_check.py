@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from steersman.contracts.commands import CommandResult
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip, count_of, one_line
 
 TAIL = 6  # lines of one stream on a screen
 LONGEST = 200  # characters of one line
@@ -62,7 +62,7 @@ def _failed_tests(result: CommandResult) -> list[str]:
         return []
     if len(names) == 1:
         return [f"1 test failed: {clip(one_line(names[0]), LONGEST)}"]
-    return [f"{len(names)} tests failed:", *(f"  {line}" for line in group_test_names(names))]
+    return [f"{count_of(len(names), 'test')} failed:", *(f"  {line}" for line in group_test_names(names))]
 
 
 def group_test_names(names: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY
+from steersman.judges.text import count_of
 from steersman.ports.anchors import Anchor
 from steersman.views.quotation import cell
 from steersman.views.status import Status, known_failures_words
@@ -32,7 +33,7 @@ def body(s: Status, report: str, anchor: Anchor | None) -> str:
         ("outcome", f"`{s.outcome}`"),
         (
             "evidence",
-            f"{passed} of {len(checks)} checks passed{but}, {tests} tests, run by steersman itself{chosen}",
+            f"{passed} of {len(checks)} checks passed{but}, {count_of(tests, 'test')}, run by steersman itself{chosen}",
         ),
         ("tree", f"`{s.tree}`"),
         ("base", f"`{s.base}`"),

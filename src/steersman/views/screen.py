@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from steersman.judges.text import clip, one_line
+from steersman.judges.text import clip, count_of, one_line
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Gate
 from steersman.ports.sandbox import NOT_ISOLATED
@@ -139,7 +139,7 @@ def check(c: Check) -> str:
     if c.known:
         passed = f" · {c.tests} passed" if c.tests else ""
         return one_line(f"{c.name}: {verdict_words(c.verdict, c.known)}{passed}{argv}")
-    tests = f" · {c.tests} tests" if c.tests is not None else ""
+    tests = f" · {count_of(c.tests, 'test')}" if c.tests is not None else ""
     code = f" · exit {c.exit_code}" if c.exit_code else ""
     reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
     return one_line(f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}")
@@ -177,7 +177,7 @@ def _checked(e: Entry, part: dict[str, Any]) -> str | None:
 def _measured(told: Any) -> str:
     """What the base tree is like, behind the event that says it was checked."""
     data = msgspec.to_builtins(told)
-    tests = f"{data['tests']} tests" if data.get("tests") else NO_TESTS
+    tests = count_of(data["tests"], "test") if data.get("tests") else NO_TESTS
     known = f", {known_failures_words(data['known'])}" if data.get("known") else ""
     stale = f"; {data['stale']} names in known_failures did not fail" if data.get("stale") else ""
     return f": {tests}{known}{stale}"

@@ -53,6 +53,43 @@ def test_section_7_an_answer_that_breaks_a_rule_re_enters_rules_evaluated(plans)
     assert kept.states().count("RULES_EVALUATED") == 1
 
 
+@pytest.mark.parametrize("words", ["src/", "src", "src/chandler", "."])
+def test_section_7_a_folder_answer_touches_what_a_rule_names_in_it(plans, words):
+    """§7: an answer that is broader than a deny does not pass it, however it is written."""
+    plans.rule("rule_story_files", "deny", "block", IN_SOURCE)
+    broken = plans.answered(plans.plan(plans.write(plans.intent(scoped=False))).run, "text", text=words)
+    assert (broken.state, broken.failure["cause"]) == ("ABORTED", "rule_denied")
+
+
+def test_section_8_the_whole_project_is_judged_and_weighed_as_such(plans):
+    """§7, §8: the answer whole_project breaks a deny about any file, and where none does it makes the risk graver."""
+    name = plans.write(plans.intent(scoped=False))
+    risk = {}
+    for word, text in (("text", "docs/"), ("whole_project", "")):
+        done = plans.answered(plans.plan(name).run, word, text=text)
+        assert done.state == "DONE", done.failure
+        risk[word] = frozen(done, "risk_assessment.json")
+    assert (risk["text"]["overall_risk"], risk["whole_project"]["overall_risk"]) == ("medium", "high")
+    assert "anything in the project may be changed" in {f["what"] for f in risk["whole_project"]["factors"]}
+    plans.rule("rule_story_files", "deny", "block", IN_SOURCE)
+    broken = plans.answered(plans.plan(name).run, "whole_project")
+    assert (broken.state, broken.failure["cause"]) == ("ABORTED", "rule_denied")
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["nobody answers", "a person takes them"])
+def test_section_7_a_hard_deny_that_a_default_brings_about_is_aborted(plans, late):
+    """§4, §7: a default that a hard rule denies ends the run as a typed answer does, whoever let it take effect."""
+    plans.rule("rule_story_tested", "deny", "block", '!("cmd_write_tests" in intent.commands)')
+    value = plans.intent()
+    tests = next(c for c in value["planned_commands"] if c["command_id"] == "cmd_write_tests")
+    tests["evidence_refs"] = ["fact://language/cobol"]
+    policy = plans.policy(timeout_seconds=1) if late else plans.policy()
+    done = plans.plan(plans.write(value), "--policy", policy)
+    done = done if late else plans.defaults(done.run)
+    assert (done.code, done.states()) == (1, [*ASKED, "AWAITING_ANSWERS", "RULES_EVALUATED", "ABORTED"])
+    assert (done.failure["failure_type"], done.failure["cause"]) == ("red_line_violation", "rule_denied")
+
+
 def test_section_7_a_soft_conflict_is_asked_again_three_times(plans):
     """§7, §Loop Detection: an answer that a soft rule denies does not hold and its question comes back; another answer
     leads on, and the fourth conflict blocks with its details."""
@@ -153,6 +190,21 @@ def test_section_2_rule_references_are_checked_before_anything_is_planned(plans)
     done = plans.plan(name)
     assert (done.state, done.failure["failed_at_state"]) == ("BLOCKED", "PRECHECKED")
     assert (done.failure["failure_type"], told.keys() <= done.changes()) == ("missing_registry", True)
+
+
+def test_section_2_the_advice_about_a_reference_works(plans):
+    """§2: a rule that was cited with another digest is to be cited anew, which sealing does not do; a pin of what the
+    registry lacks is taken out by sealing, which says so."""
+    gone = "registry://rule/rule_nope@1.0.0#0123456789ab"
+    value = plans.intent()
+    value["evidence_refs"] += ["rule://rule_reading_is_free@1.0.0#deadbeef0000", gone]
+    name = plans.write(value, seal=False)
+    sealed = plans.project.call("intent", "seal", name)
+    assert (sealed.code, f"{gone} was taken out" in sealed.err) == (0, True), sealed
+    (told,) = plans.project.call("intent", "check", name, "--json").json()["problems"]
+    assert told["fix"] == "cite rule://rule_reading_is_free@1.0.0"
+    value["evidence_refs"][-2:] = [told["fix"].removeprefix("cite ")]
+    assert plans.project.call("intent", "check", plans.write(value)).code == 0
 
 
 def test_section_8_risk_is_recalculated_after_answers(plans):

@@ -22,6 +22,7 @@ from steersman.judges.planning.precheck import (
 )
 from steersman.judges.planning.red_lines import claimed_risk, stated_risk, stricter_mode
 from steersman.judges.planning.registry import Registry
+from steersman.judges.planning.seal import dangling_pins
 from steersman.judges.planning.seal import sealed as seal
 from steersman.judges.planning.sense import remarks
 from steersman.judges.planning.shape import fitting
@@ -488,6 +489,7 @@ def test_sealing_replaces_stale_pins():
         "registry://workflow/wf_gone@1.0.0#0123456789ab",
     ]
     assert seal(raw, REGISTRY) == intent()
+    assert dangling_pins(raw, REGISTRY) == (raw["evidence_refs"][-1],)
 
 
 def test_sealing_leaves_other_problems():

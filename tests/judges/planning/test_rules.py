@@ -278,6 +278,27 @@ def test_loops_are_bounded():
     assert "Iteration budget exceeded" in decision.reason
 
 
+@for_each_case(
+    ("files", "when", "decision", "fires"),
+    [
+        (["src/"], "intent.files.exists(f, f.startsWith('src/pay/'))", "deny", True),
+        (["src/pay"], "intent.files.exists(f, f.startsWith('src/pay/'))", "deny", True),
+        (["."], "intent.files.exists(f, f.startsWith(r'src/pay/'))", "warn", True),
+        (["src/"], "'src/pay/a.py' in intent.files", "deny", True),
+        (["docs/", "src/pa"], "intent.files.exists(f, f.startsWith('src/pay/'))", "deny", False),
+        (["src/"], "intent.files.exists(f, f.startsWith('src/pay/'))", "allow", False),
+        ([], "intent.files.exists(f, f.startsWith('src/pay/'))", "deny", False),
+    ],
+)
+def test_a_folder_in_scope_touches_what_a_rule_names_in_it(files, when, decision, fires):
+    """Whoever may change a folder may change what is in it; only an allow speaks about nothing but what is named."""
+    then = {"decision": decision, "reason": "a test says so"}
+    found = one(
+        intent_of("cmd_lint", scope__targets__files=files), bundle(*READY), rule("rule_x", when, then=then)
+    )
+    assert found.rules[0].outcome == ("fired" if fires else "silent")
+
+
 def test_a_rule_with_a_fault():
     """A rule that does not compile makes every command in its scope undecidable."""
     decision = one(intent_of("cmd_lint"), bundle(), rule("rule_x", "command.idd == ''"))

@@ -229,6 +229,16 @@ def test_answers_that_break_a_rule_only_each_by_itself_are_all_conflicts():
     assert weighed_(PACK, given_answers((REVIEW, "approve")), against((SCOPE, "stop"))).conflicts == ()
 
 
+def test_a_default_is_a_conflict_where_a_rule_ends_the_run():
+    """001 §4, §7: a hard deny that only a default brings about aborts as an answer would; a soft one is no conflict."""
+    late = against((REVIEW, "keep_with_review"), says=replace(DENY, hard=True))
+    assert [c.question_id for c in weighed_(PACK, (), late, person="").conflicts] == [REVIEW.question_id]
+    left = against((SCOPE, "stop"), says=replace(DENY, hard=True))
+    weighed = weighed_(PACK, given_answers((REVIEW, "approve")), left)
+    assert [c.question_id for c in weighed.conflicts] == [SCOPE.question_id]
+    assert weighed_(PACK, (), against((REVIEW, "keep_with_review")), person="").conflicts == ()
+
+
 def test_a_rule_that_an_answer_leaves_without_a_verdict_is_a_conflict():
     """001 §7: the rule that cannot say is the one that is named."""
     fired = replace(DENY.rules[0], decision="warn")

@@ -165,6 +165,10 @@ def test_rules_see_the_scope_that_was_answered():
     (asked,) = asked_of(i)
     _, left = held(i, [(asked.question_id, "text", "payments/a.py")])
     assert left.scope.targets.files == ("payments/a.py",)
+    rest, left = held(i, [(asked.question_id, "whole_project", "")])
+    assert left.scope.targets.files == asked.within
+    (told,) = [f for f in rest.risk.factors if f.what == "anything in the project may be changed"]
+    assert (rest.risk.overall_risk, told.evidence_refs) == (told.risk, (f"answer://{asked.question_id}",))
 
 
 def uncited(*ids):

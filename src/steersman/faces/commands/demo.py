@@ -13,6 +13,7 @@ import click
 
 from steersman.errors import UserError
 from steersman.faces.deck import DONE, ENDED, WAITING, Deck, verb
+from steersman.judges.text import count_of
 
 if TYPE_CHECKING:
     from steersman.runtime.audit import Verdict
@@ -112,7 +113,7 @@ def _summed_up(deck: Deck, inner: Deck, run: str, code: int, verdict: "Verdict")
         }
     )
     audit = "verified, and an anchor agrees" if verdict.ok and verdict.anchored else "NOT verified"
-    deck.say(f"\n{context.outcome} · {context.tests} tests really run · the tape of {verdict.entries} entries is {audit}",
+    deck.say(f"\n{context.outcome} · {count_of(context.tests, 'test')} really run · the tape of {verdict.entries} entries is {audit}",
              bold=True, fg="green" if good else "red")  # fmt: skip
     deck.say("look at it:")
     for command in after:

@@ -16,6 +16,7 @@ from steersman.contracts.commands import CommandResult
 from steersman.contracts.config import Config
 from steersman.errors import MemoryUnavailable, UserError
 from steersman.faces.deck import DONE, ENDED, REFUSED, Deck, verb
+from steersman.judges.text import count_of
 from steersman.ports.sandbox import NOT_ISOLATED
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def _result_lines(proven: "ProvenSetup") -> Iterator[str]:
         yield from (f"  {line}" for line in failed_check_lines(proof.failed_setup))
     for r in proof.results:
         if r.verdict == "passed":
-            tests = f"{r.tests} tests" if r.tests is not None else r.reason or "no tests counted"
+            tests = count_of(r.tests, "test") if r.tests is not None else r.reason or "no tests counted"
             yield f"  {r.name}: passed · {tests} · {r.micros / 1_000_000:.1f} s"
         elif known := count_known(r, proof.results, acknowledged):
             yield f"  {r.name}: {verdict_words(r.verdict, known)} · {r.micros / 1_000_000:.1f} s"

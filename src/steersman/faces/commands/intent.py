@@ -7,6 +7,7 @@ import click
 from steersman.errors import UserError
 from steersman.faces.cli import Lazy
 from steersman.faces.deck import DONE, REFUSED, Deck, verb
+from steersman.judges.text import count_of
 
 if TYPE_CHECKING:
     from steersman.contracts.planning.decisions import PrecheckReport, Problem
@@ -220,7 +221,7 @@ def _say(
         }
     )
     deck.say(
-        f"refuse: {count} problems" if count else "accept: nothing is wrong with it",
+        f"refuse: {count_of(count, 'problem')}" if count else "accept: nothing is wrong with it",
         fg="red" if count else "green",
     )
     return code
@@ -242,7 +243,7 @@ def seal(deck: Deck, *, file: str, out: str) -> int:
     checksum: SHA-256 over the RFC 8785 bytes of the whole document without `audit.checksum`."""
     from steersman.faces.intents import lines_of, registry_of
     from steersman.judges.planning.intent import sealed_bytes
-    from steersman.judges.planning.seal import sealed
+    from steersman.judges.planning.seal import dangling_pins, sealed
     from steersman.judges.planning.shape import schema_problems
 
     deck.quiet = True
@@ -265,9 +266,12 @@ def seal(deck: Deck, *, file: str, out: str) -> int:
         deck.warn(
             f"{out or file} was written anew: comments and layout of {file} could not be kept", fg="yellow"
         )
+    removed = dangling_pins(was.value, registry)
+    for ref in removed:
+        deck.warn(f"{ref} was taken out: the registry has nothing of this name", fg="yellow")
     covered, pinned = sealed_bytes(value), [r for r in value["evidence_refs"] if r.startswith("registry://")]
     deck.tell({"file": out or file, "result": "sealed", "checksum": value["audit"]["checksum"], "bytes": len(covered),
-               "pins": pinned, "registry": registry.digest})  # fmt: skip
+               "pins": pinned, "removed": removed, "registry": registry.digest})  # fmt: skip
     deck.say(f"sealed: {out or file}")
     deck.say(f"  {len(pinned)} pins to the registry {registry.digest[:12]}")
     deck.say(

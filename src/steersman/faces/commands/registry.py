@@ -139,7 +139,7 @@ def _loaded(deck: Deck) -> "Loaded":
     """The registry as far as it can be read; what is wrong with it is told beside the answer."""
     loaded = deck.helm.registries(deck.project).load()
     if loaded.problems:
-        deck.warn(f"{len(loaded.problems)} problems: nothing can be planned before they are mended; see `{deck.me} registry check`", fg="red")  # fmt: skip
+        deck.warn(f"problems: {len(loaded.problems)}. Nothing can be planned before they are solved; see `{deck.me} registry check`", fg="red")  # fmt: skip
     return loaded
 
 

@@ -86,6 +86,11 @@ def words(source: str) -> frozenset[str]:
     return frozenset(lexeme for kind, lexeme in _tokens(source) if kind == "word")
 
 
+def quoted_texts(source: str) -> Iterator[str]:
+    """The texts that an expression has in quotes, as they are written."""
+    return (lexeme.lstrip("rR")[1:-1] for kind, lexeme in _tokens(source) if kind == "text")
+
+
 @cache
 def _environment() -> tuple[Any, Any]:
     """The type of what is true or not, and what compiles expressions."""

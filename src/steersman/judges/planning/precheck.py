@@ -18,12 +18,13 @@ from steersman.judges.planning.places import NO_LINES, Lines, Path, field_of, li
 from steersman.judges.planning.policy import policy_problems
 from steersman.judges.planning.raw import text, texts
 from steersman.judges.planning.red_lines import named, red_lines, stricter_mode
-from steersman.judges.planning.registry import Registry, cited_content, pins
+from steersman.judges.planning.registry import TORN, Registry, cited_content, pins
 from steersman.judges.planning.sense import elsewhere, evidence, sense_problems
 from steersman.judges.planning.shape import schema_problems
 from steersman.judges.text import clip, printable
 
 _ID = re.compile(r"[a-z][a-z0-9_]{2,79}")
+_PINNED = re.compile(r"[0-9.]+#[0-9a-f]{12}")
 _SEAL = "read `steersman registry diff`, then run `steersman intent seal FILE`"
 
 
@@ -109,8 +110,11 @@ def _why_unfit(r: Reference) -> tuple[str, str]:
 
 
 def _mend(r: Reference) -> str:
-    """How a version is put right: sealing renews the pins of the whole, and leaves what commands cite alone."""
-    if ".evidence_refs[" in r.field or (r.field.startswith("evidence_refs[") and "#" not in r.pinned):
+    """How a version is put right: sealing renews the pins of the whole, and leaves alone what is only cited."""
+    pinned = r.kind != "rule" and _PINNED.fullmatch(r.pinned) is not None
+    if ".evidence_refs[" in r.field or (
+        r.field.startswith("evidence_refs[") and not (pinned or r.pinned == TORN)
+    ):
         return f"cite {'rule://' if r.kind == 'rule' else f'registry://{r.kind}/'}{r.id}@{r.version}"
     return _SEAL
 

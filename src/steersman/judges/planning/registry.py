@@ -22,6 +22,7 @@ Pins = Mapping[tuple[Kind, str], tuple[str, str]]  # (kind, id): (version, first
 
 USABLE: tuple[Status, ...] = ("active", "frozen")
 _KIND_OF: dict[type[Content], Kind] = {shape: kind for kind, shape in KINDS.items()}
+TORN = "two pins that differ"
 _PIN = re.compile(
     r"registry://(workflow|agent|command|rule)/([a-z][a-z0-9_]{2,79})@(\d+\.\d+\.\d+)#([0-9a-f]{12})",
     re.ASCII,
@@ -100,7 +101,7 @@ class Registry(msgspec.Struct, frozen=True, eq=False, dict=True):
     def reference(self, kind: Kind, id_: str, pins: Pins) -> Reference:
         """What the registry has for a name in an intent, held against its pin."""
         entry, pinned = self.entries.get((kind, id_)), pins.get((kind, id_))
-        shown = "" if pinned is None else "two pins that differ" if pinned == _TORN else "#".join(pinned)
+        shown = "" if pinned is None else TORN if pinned == _TORN else "#".join(pinned)
         if entry is None:
             return Reference(kind=kind, id=id_, found="missing", pinned=shown)
         found: Literal["usable", "inactive", "drifted", "unpinned"]

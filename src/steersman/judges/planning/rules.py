@@ -16,7 +16,7 @@ from steersman.contracts.planning.decisions import RuleDecision, RuleFired
 from steersman.contracts.planning.intent import ExecutionIntent, PlannedCommand
 from steersman.contracts.planning.words import DECISIONS, SEVERITIES, Decision, Ref, Review, Severity
 from steersman.judges.planning.basis import Basis, Grounds
-from steersman.judges.planning.cel import Mute, Program, activation
+from steersman.judges.planning.cel import Mute, Program, activation, quoted_texts
 from steersman.judges.planning.environment import (
     FROM_FACTS,
     Target,
@@ -27,6 +27,7 @@ from steersman.judges.planning.environment import (
 )
 from steersman.judges.planning.evidence import Shelf
 from steersman.judges.planning.intent import Effective
+from steersman.judges.planning.paths import covers, plain
 from steersman.judges.planning.registry import Registry, pin
 from steersman.judges.planning.rulebook import Compiled, Rulebook
 from steersman.judges.planning.sequence import preceding
@@ -79,6 +80,7 @@ class _Asked(NamedTuple):
     fired: RuleFired
     silent: RuleFired
     case: "_Case"
+    wider: list[str] | None = None  # the files in scope, with the paths in its folders that the rule names
 
 
 class _Case(msgspec.Struct, frozen=True):
@@ -111,7 +113,8 @@ class _Court:
         self._shelf = Shelf(intent, registry, bundle)
         grounds = Grounds(intent, bundle, self._shelf)
         self._registry = registry
-        self._asked = tuple(_asked(one, grounds.basis(one.rule)) for one in rulebook.rules)
+        files = intent.scope.targets.files
+        self._asked = tuple(_asked(one, grounds.basis(one.rule), files) for one in rulebook.rules)
         self._seen = shared_values(intent, bundle, effective)
         self._unseen = {name: value for name, value in self._seen.items() if name not in FROM_FACTS}
         self._phases = selected_phases(intent)
@@ -126,8 +129,7 @@ class _Court:
             return _unknown(position, planned)
         target = target_of(planned, spec, self._phases)
         values = command_values(planned, spec, target, self._after.get(spec.id, ()))
-        seeing, unseeing = activation({**self._seen, **values}), activation({**self._unseen, **values})
-        heard = _hear(self._in_scope(target), seeing, unseeing)
+        heard = _hear(self._in_scope(target), {**self._seen, **values}, {**self._unseen, **values})
         entry = pin(self._registry.entries["command", spec.id])
         return _decision(position, planned, target, heard, entry)
 
@@ -142,13 +144,21 @@ class _Court:
         return tuple(one for one in asked if not one.case.commands or target.id in one.case.commands)
 
 
-def _asked(one: Compiled, basis: Basis) -> _Asked:
+def _asked(one: Compiled, basis: Basis, files: tuple[str, ...]) -> _Asked:
     rule = one.rule
+    within = [] if rule.then.decision == "allow" else _named_within(rule, files)
     fired = _record(rule, basis, "fired", rule.then.reason)
     silent = _record(rule, basis, "silent", "its condition does not hold")
     broken = "; ".join(f"{path[0]}: {fault.message}" for path, fault in one.faults)
     case = _Case(rule, basis, frozenset(rule.scope.commands))
-    return _Asked(one.program or Mute(broken), bool(basis.lacking), fired, silent, case)
+    wider = [*files, *within] if within else None
+    return _Asked(one.program or Mute(broken), bool(basis.lacking), fired, silent, case, wider)
+
+
+def _named_within(rule: Rule, files: tuple[str, ...]) -> list[str]:
+    """The paths that a rule names in folders of the scope: who may change a folder may change them."""
+    paths = dict.fromkeys(quoted_texts(rule.when)) if files else {}
+    return [p for p in paths if p not in files and any(covers(f, plain(p)) for f in files)]
 
 
 def _reaches(rule: Rule, target: Target) -> bool:
@@ -161,14 +171,17 @@ def _reaches(rule: Rule, target: Target) -> bool:
     )
 
 
-def _hear(asked: tuple[_Asked, ...], seeing: Any, unseeing: Any) -> _Heard:
+def _hear(asked: tuple[_Asked, ...], seen: dict[str, Any], unseen: dict[str, Any]) -> _Heard:
     """The answer of every rule; one whose evidence is lacking is asked without the facts, and may still know."""
+    seeing, unseeing = activation(seen), activation(unseen)
     answers: list[RuleFired] = []
     fired: list[Rule] = []
     unsaid: list[RuleFired] = []
-    for ask, blind, yes, no, case in asked:  # millions of times: no call that is not the library's
+    for ask, blind, yes, no, case, wider in asked:  # millions of times: no call that is not the library's
         try:
             said = ask(unseeing if blind else seeing).value()
+            if said is False and wider is not None:
+                said = ask(activation({**(unseen if blind else seen), "intent.files": wider})).value()
         except Exception as error:  # the library raises where it cannot even make an error value
             said = error
         if said is False:

@@ -7,7 +7,7 @@ from typing import Any
 
 from steersman.judges.planning.intent import checksum
 from steersman.judges.planning.precheck import references
-from steersman.judges.planning.raw import at
+from steersman.judges.planning.raw import at, texts
 from steersman.judges.planning.registry import Registry, pin, pins
 
 
@@ -21,3 +21,10 @@ def sealed(raw: dict[str, Any], registry: Registry) -> dict[str, Any]:
     now = {**raw, "evidence_refs": [*kept, *(ref for ref in map(pin, entries) if ref not in kept)]}
     known = audit if isinstance(audit, dict) else {}
     return {**now, "audit": {**known, "checksum": checksum({**now, "audit": known})}}
+
+
+def dangling_pins(raw: dict[str, Any], registry: Registry) -> tuple[str, ...]:
+    """The pins of an intent that name nothing of the registry: sealing takes them out."""
+    return tuple(
+        ref for _, ref in texts(raw, "evidence_refs") if pins([ref]).keys() - registry.entries.keys()
+    )

@@ -88,18 +88,29 @@ def weigh(
     """What holds after a round; an answer that contradicts a rule is no answer, and its question comes up again.
 
     `person` has given the answers and left the other questions to their defaults. Without one, nobody did in time."""
-    said = tuple(replace(answer, answered_by=person) for answer in given)
-    known = {answer.question_id for answer in said}
-    silent = tuple(q for q in pack.questions if q.question_id not in known)
-    defaulted = (
-        *_defaults(silent, "fallback", policy, person),
-        *_defaults(pack.defaulted, "policy_default", policy),
-    )
-    settled = _settled(pack, (*said, *defaulted), before)
+    said = round_answers(pack, given, policy, person)
+    settled = _settled(pack, said, before)
+    known = {answer.question_id for answer in given}
     conflicts = tuple(_conflicts(settled, sorted(known), object_to))
+    if not conflicts:  # a default is no answer of anybody, but what ends a run ends it
+        silent = sorted({answer.question_id for answer in said} - known)
+        conflicts = tuple(_conflicts(settled, silent, lambda tried: _ending(object_to(tried))))
     settled = _without(settled, {conflict.question_id for conflict in conflicts})
     settled = replace(settled, conflicts=(*settled.conflicts, *conflicts))
     return Weighed(settled, conflicts, tuple(a for a in settled.answers if a.answer == STOP))
+
+
+def round_answers(
+    pack: QuestionPack, given: tuple[Answer, ...], policy: ExecutionPolicy, person: str
+) -> tuple[Answer, ...]:
+    """Everything that a round says: what was answered, and the defaults of what was not."""
+    known = {answer.question_id for answer in given}
+    silent = tuple(q for q in pack.questions if q.question_id not in known)
+    return (
+        *(replace(answer, answered_by=person) for answer in given),
+        *_defaults(silent, "fallback", policy, person),
+        *_defaults(pack.defaulted, "policy_default", policy),
+    )
 
 
 def default_answers(pack: QuestionPack, policy: ExecutionPolicy) -> tuple[Answer, ...]:
@@ -222,6 +233,11 @@ def _conflicts(settled: Settled, given: list[str], object_to: Object) -> Iterabl
     for id_ in caused or given:
         for command in sorted(caused.get(id_, against.keys() - anyway.keys())):
             yield _conflict(id_, against[command])
+
+
+def _ending(against: Mapping[str, RuleDecision]) -> Mapping[str, RuleDecision]:
+    """The decisions that abort a run."""
+    return {id_: decision for id_, decision in against.items() if decision.hard or decision.conflict}
 
 
 def _conflict(question_id: str, decision: RuleDecision) -> Conflict:

@@ -34,6 +34,8 @@ class Choices(NamedTuple):
     by_hand: Mapping[str, str] = {}  # phases without a command
     no_writes: str = ""  # why every command that writes is left out
     scope: tuple[str, ...] = ()  # files and directories that an answer has named
+    whole: str = ""  # the answer by which everything may be changed that is `within`
+    within: tuple[str, ...] = ()
 
 
 NO_CHOICES = Choices()
@@ -49,6 +51,7 @@ def choices(questions: Iterable[AskedQuestion], settled: Settled) -> Choices:
     """Every settled answer as what it does to the plan."""
     said = {answer.question_id: answer for answer in settled.answers}
     pairs = [(q, said[q.question_id]) for q in questions if q.question_id in said]
+    whole = next(((q, a) for q, a in pairs if a.answer == WHOLE_PROJECT), None)
     scopes = [(q, a) for q, a in pairs if q.cause == "ambiguous_scope"]
     commands = [(q, a) for q, a in pairs if q.cause not in ("ambiguous_scope", "missing_command")]
     return Choices(
@@ -64,6 +67,8 @@ def choices(questions: Iterable[AskedQuestion], settled: Settled) -> Choices:
         },
         no_writes=next((why(q, a) for q, a in scopes if a.answer == LEAVE_OUT), ""),
         scope=next((named(a.text) for _, a in scopes if a.answer == TEXT), ()),
+        whole=f"answer://{whole[1].question_id}" if whole else "",
+        within=whole[0].within if whole else (),
     )
 
 
@@ -73,6 +78,11 @@ def scoped(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
         return intent
     targets = replace(intent.scope.targets, files=chosen.scope)
     return replace(intent, scope=replace(intent.scope, targets=targets))
+
+
+def judged_scope(intent: ExecutionIntent, chosen: Choices) -> ExecutionIntent:
+    """The intent as rules see it: who may change anything has named everything that the plan may reach."""
+    return scoped(intent, chosen._replace(scope=chosen.within) if chosen.whole else chosen)
 
 
 def named(text: str) -> tuple[str, ...]:

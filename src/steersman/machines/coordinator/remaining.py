@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steersman.contracts.planning.decisions import Problem, RiskAssessment, RuleDecision
+from steersman.contracts.planning.decisions import Problem, RiskAssessment, RiskFactor, RuleDecision
 from steersman.contracts.planning.intent import ExecutionIntent
 from steersman.contracts.planning.questions import Settled
+from steersman.contracts.planning.words import RISKS, graver
 from steersman.judges.planning.risk import assess
 from steersman.judges.planning.unfound import without_ground
 from steersman.judges.text import clip
-from steersman.machines.coordinator.choices import Choices, scoped
+from steersman.machines.coordinator.choices import Choices, judged_scope
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import Inputs
 from steersman.machines.coordinator.nodes import desk
@@ -80,16 +81,25 @@ def _left(inputs: Inputs, choices: Choices) -> ExecutionIntent:
     """The intent as its answers have made it: the commands that are proposed, and the files that were named."""
     out = desk(inputs, choices).out
     commands = tuple(c for c in inputs.intent.planned_commands if c.command_id not in out)
-    return replace(scoped(inputs.intent, choices), planned_commands=commands)
+    return replace(judged_scope(inputs.intent, choices), planned_commands=commands)
 
 
 def _risk(
     inputs: Inputs, left: ExecutionIntent, decisions: tuple[RuleDecision, ...], choices: Choices
 ) -> RiskAssessment:
-    """The danger of what is left; a review that somebody has taken upon themselves is no longer asked for."""
+    """The danger of what is left: graver where an answer lets anything be written. A review that somebody has taken
+    upon themselves is no longer asked for."""
     held = {d.command_id: replace(d, review=()) if d.command_id in choices.approved else d for d in decisions}
     ruled = tuple(held[c.command_id] for c in left.planned_commands)
-    return assess(left, inputs.registry, ruled, inputs.bundle)
+    found = assess(left, inputs.registry, ruled, inputs.bundle)
+    if not choices.whole or not any("write" in inputs.effects(c) for c in left.planned_commands):
+        return found
+    higher = graver(found.overall_risk, "medium" if found.overall_risk == "low" else "high")
+    told = RiskFactor(
+        risk=higher, what="anything in the project may be changed", evidence_refs=(choices.whole,)
+    )
+    factors = sorted((told, *found.factors), key=lambda f: (-RISKS.index(f.risk), f.what))
+    return replace(found, overall_risk=higher, factors=tuple(factors))
 
 
 def _ruled_out(inputs: Inputs, decisions: tuple[RuleDecision, ...]) -> Iterator[Problem]:

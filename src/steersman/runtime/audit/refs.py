@@ -1,38 +1,29 @@
-"""Holds the branches and refs that runs left in git against their tapes.
+"""Holds the refs that a run left in git against its tape.
 
-A store that was rolled back together with its anchors fits itself; git still has what came later.
+A store that was rolled back together with its anchors fits itself; git still has what came later. Refs below
+refs/steersman/ are ours, so each has to be one that the tape can have made. Branches belong to the person: where one has
+moved, that is told and is no finding.
 """
 
-from collections.abc import Iterator, Mapping
-
-from msgspec.structs import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 
 from steersman.contracts.config import Config
+from steersman.contracts.workspace import RecordedRef
 from steersman.errors import SteersmanError
-from steersman.kernel.snapshot import Snapshot, fields
-from steersman.runtime.audit.verdict import Verdict
-from steersman.runtime.live import read_snapshot
+from steersman.kernel.snapshot import Item, Snapshot, fields
+from steersman.kernel.tape import Entry
+from steersman.runtime.audit.verdict import Findings
 from steersman.runtime.world import World
 
 PINNED, BRANCHES = "refs/steersman/", "refs/heads/steersman/"
+VARIANTS = ("old-tests", "new-tests")
+ReadRefs = Callable[[], Mapping[str, RecordedRef]]
 
 
-def compare_refs(world: World, verdict: Verdict) -> Verdict:
-    """The verdict on a tape that fits, with what git knows beyond it and what git has lost of it."""
-    last = read_snapshot(world.journal, verdict.run)
-    if not isinstance(last, Snapshot) or not fields(last.context).get("base_commit"):
-        return verdict  # it never worked on a tree
-    try:
-        refs = world.workspace(Config()).recorded_refs(verdict.run)
-    except SteersmanError as error:
-        return replace(verdict, unseen=(*verdict.unseen, f"its branches and refs in git: {error}"))
-    newer = tuple(_newer(refs, last))
-    return replace(
-        verdict,
-        ok=not newer,
-        problems=(*verdict.problems, *newer),
-        gone=tuple(_gone(refs, last)),
-    )
+def refs_reader(world: World, run: str) -> ReadRefs:
+    """Reads the refs of a run when it is called: after its head, so that what moves in between is noticed."""
+    return lambda: world.workspace(Config()).recorded_refs(run)
 
 
 def unknown_runs(world: World, known: list[str]) -> tuple[str, ...]:
@@ -49,18 +40,124 @@ def unknown_runs(world: World, known: list[str]) -> tuple[str, ...]:
     )
 
 
-def _newer(refs: Mapping[str, int], last: Snapshot) -> Iterator[str]:
-    """Refs of entries that the tape does not have."""
-    for ref, entry in refs.items():
-        if entry > last.seq:
-            yield f"{ref} is of entry {entry}, but the tape ends with entry {last.seq}: the store was rolled back, or its end was cut off"
+class Pins:
+    """The refs of a run while its tape goes by.
+
+    **Invariant:** memory grows with the refs, not with the tape. A delivery or an attempt that failed half-way leaves a
+    ref of which no entry says what it names: its name has to be possible, and no more.
+    """
+
+    def __init__(self, run: str, read: ReadRefs) -> None:
+        self._run, self._under = run, f"{PINNED}{run}/"
+        self.unread = ""
+        try:
+            refs = read()
+        except SteersmanError as error:
+            refs, self.unread = {}, str(error)
+        self._branch = refs.get(f"{BRANCHES}{run}")
+        self._refs = {n.removeprefix(self._under): r for n, r in refs.items() if n.startswith(self._under)}
+        self._asked = {ref.entry for ref in refs.values()}
+        starts = {r.commit for label, r in self._refs.items() if label.startswith("start-")}
+        others = {r.commit for label, r in self._refs.items() if not label.startswith("start-")}
+        self._named = starts | others
+        self._unnamed = {commit.encode() for commit in starts - others}  # no entry has named them so far
+        self._items: dict[int, dict[str, Item]] = {}  # of the entries that refs name: what they asked for
+        self._made: dict[
+            str, str
+        ] = {}  # label, or entry of a delivery -> the commit or tree that the tape says
+        self._lost: list[str] = []  # the first commit of an agent that no ref names any more
+        self._lost_count = 0
+
+    def see(self, body: bytes, entry: Entry) -> None:
+        """Notes what an entry asks for and what it says was made."""
+        if self._unnamed:
+            self._unnamed -= {commit for commit in self._unnamed if commit in body}
+        if entry.planned and entry.seq in self._asked:
+            self._items[entry.seq] = {i.id: i for i in entry.planned if i.kind == "effect"}
+        for item in entry.held:
+            if item.id in (items := self._items.get(_entry_of(item.id), {})):
+                items[item.id] = item
+        if isinstance(entry.data, dict) and (asked := _entry_of(entry.cause)):
+            self._note_made(asked, entry)
+            self._note_lost(entry)
+
+    def _note_made(self, asked: int, entry: Entry) -> None:
+        data, item = entry.data, self._items.get(asked, {}).get(entry.cause)
+        if item is None:
+            return
+        if entry.kind == "part_finished":
+            self._made[f"{str(data.get('variant', '')).replace(' ', '-')}-{asked}"] = data.get("tree", "")
+            return
+        commit = data.get("commit", "")
+        # What could not be recorded is given as the commit that the agent began with.
+        if "mode" in item.input and commit != item.input.get("commit"):
+            self._made[_agent_label(item, item.attempt)] = commit
+        self._made[f"rebased-{asked}"], self._made[f"whole-{asked}"] = commit, data.get("base", "")
+        if data.get("done"):
+            self._made[f"delivery {asked}"] = commit
+
+    def _note_lost(self, entry: Entry) -> None:
+        commit = entry.data.get("commit") if entry.actor.startswith("agent:") else ""
+        if commit and commit not in self._named:
+            self._lost = self._lost or [f"the tree {commit[:12]} that entry {entry.seq} recorded"]
+            self._lost_count += 1
+
+    def settle(self, last: Snapshot, found: Findings) -> tuple[str, ...]:
+        """Adds a finding for every ref that the tape cannot have made; returns what git no longer has of the run."""
+        if not fields(last.context).get("base_commit"):
+            return ()  # it never worked on a tree
+        if self.unread:
+            found.unseen.append(f"its branches and refs in git: {self.unread}")
+            return ()
+        delivered = Counter(r.commit for label, r in self._refs.items() if label.startswith("delivery-") and r.entry)  # fmt: skip
+        for label, ref in self._refs.items():
+            if not self._fits(label, ref) or delivered[ref.commit] > 1:
+                found.add(_words(f"{self._under}{label}", ref))
+        if self._branch is not None and self._branch.entry > last.seq:
+            found.add(_words(f"{BRANCHES}{self._run}", self._branch))
+        return tuple(self._gone(last))
+
+    def _fits(self, label: str, ref: RecordedRef) -> bool:
+        """Whether the tape can have made this ref, and names nothing else for it."""
+        kind, _, end = label.rpartition("-")
+        if not ref.tree:
+            return False  # it names no commit
+        if kind == "start":
+            return ref.commit.startswith(end) and len(end) == 16 and ref.commit.encode() not in self._unnamed
+        items = self._items.get(ref.entry, {})
+        if kind == "delivery":  # commits of earlier versions do not say which entry asked for them
+            made = self._made.get(f"delivery {ref.entry}")
+            return ref.run == self._run and (not ref.entry or bool(items)) and made in (None, "", ref.commit)
+        names = {_agent_label(i, n) for i in items.values() if "mode" in i.input for n in range(1, i.attempt + 1)}  # fmt: skip
+        own = any("mode" not in i.input for i in items.values())
+        possible = label in names or (own and kind in ("rebased", "whole", *VARIANTS))
+        return possible and self._made.get(label) in (None, "", ref.tree if kind in VARIANTS else ref.commit)
+
+    def _gone(self, last: Snapshot) -> Iterator[str]:
+        """What the tape says was there; a person or a `git gc` may have removed it."""
+        c, branch = fields(last.context), f"steersman/{self._run}"
+        if str(c.get("delivered_ref", "")).endswith(branch):
+            if self._branch is None:
+                yield f"the branch {branch} that it delivered"
+            elif self._branch.commit != (commit := c.get("delivered_commit")):
+                yield f"branch {branch} is no longer at the delivered commit {commit}"
+        if c.get("commit") and not self._refs:
+            yield f"its recorded trees below {self._under}"
+        elif self._lost:
+            more = f", and {self._lost_count - 1} more" if self._lost_count > 1 else ""
+            yield f"{self._lost[0]}{more}"
 
 
-def _gone(refs: Mapping[str, int], last: Snapshot) -> Iterator[str]:
-    """What the tape says was there; a person or a `git gc` may have removed it."""
-    branch = f"{BRANCHES}{last.run}"
-    c = fields(last.context)
-    if str(c.get("delivered_ref", "")).endswith(branch) and branch not in refs:
-        yield f"the branch {branch.removeprefix('refs/heads/')} that it delivered"
-    if c.get("commit") and not any(ref.startswith(PINNED) for ref in refs):
-        yield f"its recorded trees below {PINNED}{last.run}/"
+def _entry_of(item: str) -> int:
+    """The entry that asked for an effect, from its id `<run>:<seq>:<n>`."""
+    parts = item.split(":")
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else 0
+
+
+def _agent_label(item: Item, attempt: int) -> str:
+    return f"{item.input['mode']}-{item.input.get('round', 1)}-{attempt}-{_entry_of(item.id)}"
+
+
+def _words(name: str, ref: RecordedRef) -> str:
+    """The same words whatever is wrong with it: a person accepts a problem by its words, and the tape grows."""
+    return f"{name} names {ref.commit[:12]}, which this tape has not made: the store was rolled back, its end was cut off, or the ref was moved"

@@ -6,6 +6,8 @@
 import re
 from typing import Any
 
+from steersman.kernel.canonical import canonical
+from steersman.kernel.snapshot import Snapshot
 from steersman.kernel.tape import Entry
 from steersman.ports.journal import Journal
 from steersman.runtime.audit.verdict import Findings
@@ -25,7 +27,9 @@ class Texts:
         self._journal, self._root, self._found = journal, root, found
         self._key = found.read("the key of the texts", lambda: journal.key(root))
         self._judged: dict[bytes, str] = {}
-        self.gone: dict[int, str] = {}  # entry -> a payload it names that is not there; the first of them
+        self.gone: dict[
+            int | None, str
+        ] = {}  # entry -> a payload it names that is not there; the first of them
         self.missing = 0
         self.named = False
 
@@ -38,14 +42,24 @@ class Texts:
             wrong = self.judge(ref)
             if wrong and _means(ref.decode(), entry):
                 self._tell(ref.decode(), wrong, entry.seq)
+                # Once each: a person accepts a problem by its words, and the next entry may name the same payload.
+                self._judged[ref] = ""
 
-    def _tell(self, ref: str, wrong: str, seq: int) -> None:
+    def see_state(self, last: Snapshot) -> None:
+        """Judges every payload that the run can still reach."""
+        for ref in dict.fromkeys(_NAME.findall(canonical(last))):
+            self.named = True
+            wrong = self.judge(ref)
+            if wrong and _means(ref.decode(), last):
+                self._tell(ref.decode(), wrong)
+
+    def _tell(self, ref: str, wrong: str, seq: int | None = None) -> None:
         if wrong is GONE:
             self.missing += 1
             if not self.gone:
                 self.gone[seq] = ref
         else:
-            self._found.add(f"entry {seq} names payload {ref}, which {wrong}", seq)
+            self._found.add(f"{_who(seq)} names payload {ref}, which {wrong}", seq)
 
     def judge(self, ref: bytes) -> str:
         """What is wrong with a payload, or nothing."""
@@ -96,16 +110,20 @@ class Texts:
             return
         for seq, ref in self.gone.items():
             more = f", and {self.missing - 1} more are gone" if self.missing > 1 else ""
-            self._found.add(f"entry {seq} names payload {ref}, which {GONE}{more}", seq)
+            self._found.add(f"{_who(seq)} names payload {ref}, which {GONE}{more}", seq)
         if self._key is None and self.named:
             self._found.add("the key of the texts is gone, and no entry says that they were pruned")
 
 
-def _means(ref: str, entry: Entry) -> bool:
-    """Whether an entry names a payload somewhere else than in people's own words."""
+def _who(seq: int | None) -> str:
+    return "the run's state" if seq is None else f"entry {seq}"
+
+
+def _means(ref: str, told: Entry | Snapshot) -> bool:
+    """Whether an entry or a state names a payload somewhere else than in people's own words."""
     import msgspec
 
-    return _holds(ref, msgspec.to_builtins(entry))
+    return _holds(ref, msgspec.to_builtins(told))
 
 
 def _holds(ref: str, value: Any) -> bool:

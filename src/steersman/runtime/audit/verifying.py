@@ -23,12 +23,13 @@ from steersman.runtime.audit.anchoring import Vouched, kept_anchors, known_runs
 from steersman.runtime.audit.budgets import Spent, compare_budget
 from steersman.runtime.audit.gates import compare_gates, waiting
 from steersman.runtime.audit.heads import compare_head
-from steersman.runtime.audit.refs import compare_refs, unknown_runs
+from steersman.runtime.audit.refs import Pins, ReadRefs, refs_reader, unknown_runs
 from steersman.runtime.audit.texts import Texts
 from steersman.runtime.audit.verdict import Findings, Verdict
 from steersman.runtime.budget import limits
 from steersman.runtime.world import World
 
+FEW = 500  # entries: of a longer run only the texts that it can still reach are read before it is driven
 TRIES = 3  # a run that moves while it is read may look torn once
 UNANCHORED = (
     "entries cut off the end with the rows beside the tape rewritten to fit: no anchor says how long the tape was",
@@ -44,9 +45,7 @@ BEYOND = (
 
 def audited(world: World, run: str) -> Verdict:
     """The verdict on a run, with every anchor that the project keeps; one that was put aside and fits is released."""
-    verdict = verify(world.journal, world.machines, run, kept_anchors(world, run))
-    if verdict.ok:
-        verdict = compare_refs(world, verdict)
+    verdict = verify(world.journal, world.machines, run, kept_anchors(world, run), refs_reader(world, run))
     if not verdict.ok:
         return verdict
     found = Findings()
@@ -69,17 +68,22 @@ def missing(world: World, run: str) -> Verdict:
 
 
 def verify(
-    journal: Journal, machines: Mapping[str, Machine], run: str, anchors: Kept | None = None
+    journal: Journal,
+    machines: Mapping[str, Machine],
+    run: str,
+    anchors: Kept | None = None,
+    refs: ReadRefs | None = None,
 ) -> Verdict:
-    """Holds chain, state, seals, snapshot, head, gates, payloads, definitions and anchors against each other."""
-    return _verify(lambda: _Audit(journal, machines, run, anchors or Kept()))
+    """Holds chain, state, seals, snapshot, head, gates, payloads, definitions, anchors and refs against each other."""
+    return _verify(lambda: _Audit(journal, machines, run, anchors or Kept(), refs))
 
 
-def verify_for_driving(journal: Journal, machines: Mapping[str, Machine], run: str) -> Verdict:
-    """The part of `verify` that needs no text, no key and no other run: entries, state, seals, definitions, snapshot,
-    head and gates. What it leaves out: texts, budgets, anchors, branches, and answers in the inbox, which the driver
-    refuses on tape where they do not fit."""
-    return _verify(lambda: _Audit(journal, machines, run, Kept(), driving=True))
+def verify_for_driving(
+    journal: Journal, machines: Mapping[str, Machine], run: str, refs: ReadRefs | None = None
+) -> Verdict:
+    """The part of `verify` that needs no other run and no anchor. It leaves out budgets too, and answers in the inbox,
+    which the driver refuses on tape where they do not fit."""
+    return _verify(lambda: _Audit(journal, machines, run, Kept(), refs, driving=True))
 
 
 def _verify(new_audit: Callable[[], "_Audit"]) -> Verdict:
@@ -101,11 +105,14 @@ class _Audit:
         machines: Mapping[str, Machine],
         run: str,
         anchors: Kept,
+        refs: ReadRefs | None = None,
         *,
         driving: bool = False,
     ) -> None:
         self.journal, self.machines, self.run, self.anchors = journal, machines, run, anchors
-        self.driving = driving
+        self.read_refs, self.driving = refs, driving
+        self.pins: Pins | None = None
+        self.gone_refs: tuple[str, ...] = ()
         self.found = Findings()
         self.vouched = Vouched(anchors)
         self.texts: Texts | None = None
@@ -123,6 +130,7 @@ class _Audit:
     def verdict(self) -> Verdict:
         kept = self.found.read("the snapshot row", lambda: self.journal.snapshot(self.run))
         head: Head | None = self.found.read("the head row", lambda: self.journal.head(self.run))
+        self.pins = Pins(self.run, self.read_refs) if self.read_refs is not None else None
         last = self._walk(head, kept)
         nothing = last is None and head is None and kept is None
         if nothing and not self.found.count and not self.anchors.genuine:
@@ -158,6 +166,7 @@ class _Audit:
             known is not None,
             (*unseen, *self.found.unseen),
             waiting=self.waiting,
+            gone=self.gone_refs,
             beyond=BEYOND,
         )
 
@@ -167,6 +176,7 @@ class _Audit:
         """The run after its last good entry; stops at the first that does not fit."""
         snapshot: Snapshot | None = None
         wanted = head.seq if head is not None else None
+        every = not self.driving or (isinstance(wanted, int) and wanted <= FEW)
         marked = kept[0] if kept is not None else None
         links = chain(self._rows(), self.run)
         try:
@@ -187,8 +197,10 @@ class _Audit:
                     self._asked(entry)
                 if entry.spent or entry.kind == "gate_answered":
                     self.spent.see(entry)
-                if self.texts is not None:
+                if self.texts is not None and every:
                     self.texts.see(self._row[1], entry)
+                if self.pins is not None:
+                    self.pins.see(self._row[1], entry)
                 self.vouched.see(entry.seq, hash_, self.found)
                 if entry.seq == wanted:
                     self.at_head = snapshot
@@ -198,6 +210,8 @@ class _Audit:
             at = (snapshot.seq if snapshot is not None else 0) + 1
             self.found.unreadable(f"entry {at}", error, at)
             return None
+        if self.texts is not None and snapshot is not None and not every:
+            self.texts.see_state(snapshot)
         return snapshot
 
     def _asked(self, entry: Entry) -> None:
@@ -240,7 +254,7 @@ class _Audit:
         """What entries other than transitions bring with them."""
         if entry.kind == "created":
             self.first = (entry.title, entry.at)
-            self.texts = None if self.driving else Texts(self.journal, snapshot.root, self.found)
+            self.texts = Texts(self.journal, snapshot.root, self.found)
         if entry.kind == "pruned":
             self.pruned = True
         if entry.definition and entry.definition not in self._definitions:
@@ -272,10 +286,12 @@ class _Audit:
         moved = now != head or (not self.driving and children != self._children())
         self.moved = moved or self._answered(gates)
         if self.moved:
-            self.found.unseen.append("whether its gates and budget fit: it moved on while it was read")
+            self.found.unseen.append("whether its gates, budget and refs fit: it moved on while it was read")
         else:
             if gates is not None and said is not None:
                 compare_gates(last, gates, said, self.found, named, self.opened, driving=self.driving)
+            if self.pins is not None:
+                self.gone_refs = self.pins.settle(last, self.found)
             if not self.driving:
                 idle = not last.items and all(c.status not in UNFINISHED for c in children)
                 bound = self._limits(last, bool(children))
@@ -291,7 +307,7 @@ class _Audit:
             )
         self.vouched.settle(last.seq, self.found)
         if self.texts is not None:
-            if last.root == self.run:
+            if last.root == self.run and not self.driving:
                 self.texts.rest()
             self.texts.settle(bool(self.texts.missing) and self._pruned(last.root))
 

@@ -37,7 +37,7 @@ from steersman.kernel.canonical import canonical
 from steersman.machines.coordinator import answers as replies
 from steersman.machines.coordinator import attest, failure, graph, review, uncertainties
 from steersman.machines.coordinator import freeze as freezing
-from steersman.machines.coordinator.choices import scoped
+from steersman.machines.coordinator.choices import judged_scope
 from steersman.machines.coordinator.faults import Faults, faults
 from steersman.machines.coordinator.graph import chosen_by
 from steersman.machines.coordinator.inputs import lineage, plan_id
@@ -187,11 +187,14 @@ def _ruled(t: Table) -> tuple[RuleDecision, ...]:
     A command that was denied stays denied, whatever has been answered since."""
     if t.settled is None:
         return _adjudicated(t, t.intent)
-    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *_answers(t)))
+    known = {answer.question_id for answer in t.settled.answers}
+    said = replies.round_answers(t.pack, _answers(t), t.policy, "")
+    broken = tuple(answer for answer in said if answer.question_id not in known)
+    tried = msgspec.structs.replace(t.settled, answers=(*t.settled.answers, *broken))
     against = objections(t.inputs, tried, lambda left: _adjudicated(t, left))
     ends = {id_: d for id_, d in against.items() if d.hard or d.undecidable or d.conflict}
     denied = {d.command_id: d for d in t.decisions if d.decision == "deny"}
-    now = _adjudicated(t, scoped(t.intent, chosen_by(t.inputs, t.settled)))
+    now = _adjudicated(t, judged_scope(t.intent, chosen_by(t.inputs, t.settled)))
     return tuple({**ends, **denied}.get(d.command_id, d) for d in now)
 
 

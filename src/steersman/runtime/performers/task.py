@@ -31,7 +31,7 @@ from steersman.contracts.task.words import (
 from steersman.judges.task import opinions
 from steersman.judges.task.plan import files_of, flaws, open_questions, plan_of, question_id
 from steersman.judges.task.suites import test_report
-from steersman.judges.text import clip
+from steersman.judges.text import clip, count_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import bounds_of, files_beyond
 from steersman.runtime.performers.desk import Desk, lay_change, off_the_loop
@@ -145,7 +145,7 @@ def _tested(desk: Desk) -> None:
     desk.lay_down(TESTS, made)
     desk.told += [
         f"{s.name}: {s.verdict}"
-        + (f", {s.tests} tests" if s.tests is not None else "")
+        + (f", {count_of(s.tests, 'test')}" if s.tests is not None else "")
         + (f", {s.reason}" if s.verdict == "passed" and s.reason else "")
         for s in made.suites
     ]
