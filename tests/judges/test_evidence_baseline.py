@@ -67,6 +67,20 @@ def test_a_known_failure_was_named_and_was_there_before(runs, base, known, verdi
     assert judge_check(runs, base, frozenset(known)).verdict == verdict
 
 
+def test_a_known_test_does_not_cover_its_package():
+    """A package that no longer builds is a failure of its own, and so is one that fails in another way than before."""
+    red, unbuilt = (
+        ran("a", ["x::TestRed"]),
+        plain(1, 0, report=report((), (), broken=["x [build failed]"], form="go")),
+    )
+    alone = plain(1, 0, report=report((), (), broken=["x"], form="go"))
+    for known in ({"x::TestRed"}, {"x", "x::TestRed"}, {"unit"}):
+        assert judge_check([unbuilt], [red], frozenset(known)).verdict == "failed"
+    assert judge_check([unbuilt], [unbuilt], frozenset({"x [build failed]"})).verdict == "known"
+    assert judge_check([unbuilt], [unbuilt], frozenset({"x"})).verdict == "failed"
+    assert judge_check([alone], [unbuilt], frozenset({"x", "x [build failed]"})).verdict == "failed"
+
+
 def test_what_is_known_speaks_with_what_passed():
     """The tests that passed beside a known failure count; a known failure without names proves nothing."""
     assert judge_check([ran("abc", [OLD])], [ran("abc", [OLD])], frozenset({OLD})).tests == 3
@@ -134,6 +148,9 @@ HELD = {
         "unittest", [LOADER], {"passed": "a", "skipped": ["test_b.B.one"]}, ("test_b.B.one", LOADER),
     ),
     "go: a package": ("go", ["x/b"], {"passed": ["x/b::TestB"]}, ()),
+    "go: a package that did not build": ("go", ["x/b [build failed]"], {"passed": ["x/b::TestB"]}, ()),
+    "go: did not build, without tests": ("go", ["x/b [setup failed]"], {"passed": "a", "empty": ("x/b",)}, ()),
+    "go: did not build, silent": ("go", ["x/b [build failed]"], {"passed": ["x/bb::TestB"]}, ("x/b [build failed]",)),
     "go: without tests": ("go", ["x/b"], {"passed": "a", "empty": ("x/b",)}, ()),
     "go: silent": ("go", ["x/b"], {"passed": ["x/bb::TestB"]}, ("x/b",)),
     "go: its tests ran": ("go", ["x"], {"passed": ["x::Known"], "skipped": ["x::TestNew"]}, ()),

@@ -53,6 +53,16 @@ def test_the_last_lines_of_each_stream():
     ]
 
 
+def test_what_is_no_test_is_not_called_one():
+    """A package or module that failed as a whole stands apart from the tests."""
+    told = failed_check_lines(
+        result(
+            report=Report(form="go", failed=("x [build failed]", "y::TestA"), broken=("x [build failed]",))
+        )
+    )
+    assert told[2:4] == ["  1 test failed: y::TestA", "  1 failed as a whole: x [build failed]"]
+
+
 def test_failing_tests_are_grouped():
     """By the module or class that holds them; many are counted."""
     names = (*(f"m.A.test_{n}" for n in range(7)), "t.py::B::one", *(f"g{n}::x" for n in range(9)), "alone")

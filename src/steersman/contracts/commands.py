@@ -24,7 +24,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     form: Literal["junit", "go", "pytest", "unittest"]
     ran: int = 0  # passed and failed ones; skipped tests did not run
-    failures: int = 0
+    failures: int = 0  # of those that ran
     expected: int = (
         0  # what proves nothing, but is counted in a summary: tests marked as failing, files without one
     )

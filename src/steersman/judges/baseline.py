@@ -176,7 +176,12 @@ def reports_of(results: Sequence[CommandResult]) -> list[Report]:
 
 def most_tests(results: Sequence[CommandResult]) -> int:
     """The highest count of tests, without what only holds tests."""
-    return max(((r.tests or 0) - (len(r.report.broken) if r.report else 0) for r in results), default=0)
+    return max(((r.tests or 0) - _counted_holders(r.report) for r in results), default=0)
+
+
+def _counted_holders(report: Report | None) -> int:
+    """How many of those that were counted only hold tests; go's packages are not counted."""
+    return len(report.broken) if report is not None and report.form != "go" else 0
 
 
 def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:

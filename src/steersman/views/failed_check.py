@@ -56,8 +56,19 @@ def _never_ran(result: CommandResult) -> bool:
 
 
 def _failed_tests(result: CommandResult) -> list[str]:
-    """The failing tests, grouped by the module or class that holds them."""
-    names = result.report.failed if result.report is not None else ()
+    """The failing tests, grouped by the module or class that holds them; then what failed as a whole, such as a package."""
+    if result.report is None:
+        return []
+    broken = result.report.broken
+    names = sorted(set(result.report.failed) - set(broken))
+    whole = [clip(one_line(name), LONGEST) for name in broken[:GROUPS]]
+    return [
+        *_grouped_tests(names),
+        *([f"{len(broken)} failed as a whole: {', '.join((*whole, *_more(len(broken) - GROUPS)))}"] if broken else []),
+    ]  # fmt: skip
+
+
+def _grouped_tests(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     if len(names) == 1:
