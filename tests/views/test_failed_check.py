@@ -62,7 +62,7 @@ def test_the_heading_of_an_error_is_shown_before_its_stack():
         ["noise", "\x1b[31m FAIL \x1b[39m a.spec.ts", "Error: no entry", *frames, "Error: last", "end"]
     )
     assert failed_check_lines(result(errors=text))[2:] == [
-        "  standard error, first 2 with an error and last 4 of 25 lines:",
+        "  standard error, first 2 errors and last 4 of 25 lines:",
         "  │  FAIL  a.spec.ts",
         "  │ Error: no entry",
         "  │  ❯ frame18 node_modules/x.js",

@@ -105,7 +105,7 @@ def _stream(name: str, text: str, tail: int) -> Iterable[str]:
         return
     errors = pick_error_lines(lines, tail)
     last = lines[len(errors) - tail :]
-    first = f"first {len(errors)} with an error and " if errors else ""
+    first = {0: "", 1: "first error and "}.get(len(errors), f"first {len(errors)} errors and ")
     cut = f", {first}last {len(last)} of {len(lines)} lines" if len(lines) > tail else ""
     yield f"  {name}{cut}:"
     yield from (f"  {BAR}{line}" for line in (*errors, *last))
