@@ -361,4 +361,4 @@ def test_an_ordinary_go_project_is_heard(tmp_path):
     assert (told.verdict, told.tests, told.report.empty) == ("passed", 1, ("x/lib",)), told.output
     (tmp_path / "lib" / "lib.go").write_text("package lib\nconst X = nope\n")
     told = run(("go", "test", "./..."), tmp_path, seconds=300)
-    assert (told.verdict, told.report.broken) == ("failed", ("x/lib",)), told.output
+    assert (told.verdict, told.report.broken) == ("failed", ("x/lib [build failed]",)), told.output

@@ -35,6 +35,8 @@ elif words[:1] == ["test"]:
         sys.exit(1)
     if pathlib.Path("fails-test").exists():
         sys.exit("the build fails before a test")
+    if pathlib.Path("tells-little").exists():
+        sys.exit(print("Tests: 5, Assertions: 7, Failures: 1.") or 1)
     print("  Total:     3\\n  Passed:    3\\n  Skipped:   0" if "--workspaces" not in words else "fine")
 """
 
@@ -198,6 +200,14 @@ def test_failures_on_the_base_are_acknowledged_only_by_name(project: Project) ->
     assert "failed" not in said.out
     assert "every check is proven" in said.out
     assert (project.repo / "steersman.toml").read_text() == before
+
+
+def test_failures_without_names_and_numbers_are_not_acknowledged(project: Project) -> None:
+    """Where nobody says how many tests pass the check could never be judged: init says so and writes no name."""
+    commit(project, {**PACKAGE, "tells-little": ""})
+    said = project.call("init", "--yes", "--acknowledge-failures", PATH=programs(project))
+    assert "npm cannot be acknowledged: its failures have no names" in said.err
+    assert "known_failures" not in written(project)
 
 
 def test_a_check_that_does_not_come_to_its_tests_is_not_proven(project: Project) -> None:

@@ -90,6 +90,36 @@ def test_known_failures_do_not_read_as_failures(project):
     assert (check["verdict"], check["known"], check["tests"]) == ("known", 1, 1)
 
 
+SUITE = """import calc, sys
+print(f"  {77 + (calc.add(2, 3) == 5)} passing (1ms)")
+print("  2 failing")
+sys.exit(1)
+"""
+
+
+def test_a_check_without_names_is_acknowledged_as_a_whole(project):
+    """It passes while as many tests pass as before and no more fail, and every view says what nobody judges."""
+    (project.repo / "suite.py").write_text(SUITE)
+    run = project.run(story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
+    assert project.call("acknowledge", run, "--yes").code == 0
+    done = project.call("run", "Fix add", "--mode", "implementation", "--json")
+    assert (done.code, done.json()["outcome"]) == (0, "approved")
+    said = "check suite is acknowledged as a whole: 78 tests passed, its failures are not judged by name"
+    for word in ("show", "report"):
+        assert said in project.call(word, done.json()["run"]).out
+
+
+def test_a_check_that_tells_nothing_is_not_acknowledged(project):
+    """Without names and without a count nothing could be judged later: it is refused with the ways out."""
+    (project.repo / "suite.py").write_text("import sys; sys.exit(1)\n")
+    run = project.run(story(checks={"suite": ["python3", "suite.py"]}, **STOP)).json()["run"]
+    refused = project.call("acknowledge", run, "--yes")
+    assert refused.code == 2
+    assert "suite cannot be acknowledged: its failures have no names" in refused.err
+    assert "`summary` pattern" in refused.err
+    assert "known_failures" not in (project.repo / "steersman.toml").read_text()
+
+
 def test_a_run_that_is_to_fix_the_base(project):
     """With --fix-base the failures are not acknowledged: the change has to make them pass."""
     project.prepare(story(**STOP))

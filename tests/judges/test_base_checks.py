@@ -70,21 +70,27 @@ def test_a_check_that_cannot_start_is_never_acknowledged():
 
 
 def test_what_can_be_acknowledged():
-    """Failing tests by name, a check without names by its own; what cannot start or end is refused with the reason."""
+    """Failing tests by name; a check without names by its own where it counts what passes or runs no tests; no other."""
     more = Report(form="unittest", ran=3, failures=1, failed=("m.A.test_c",))
     runs = [
         result(report=TWO),
         result(report=more),
         result(name="lint"),
-        result(name="cut", report=Report(form="unittest", failed=("x",), cut=True)),
+        result(name="cut", passed=2, report=Report(form="unittest", failed=("x",), cut=True)),
+        result(name="vitest", tests=78, passed=78),
+        result(name="crashed"),
+        result(name="crashed"),
+        result(name="unknown", tests=5),
+        result(name="all red", tests=5, passed=0),
         result("timeout", None, name="slow"),
         result("blocked", None, name="far"),
         result(name="gone", exit_code=None),
         result("passed", 0, name="fine"),
     ]
-    found = acknowledgeable(runs, frozenset({"m.A.test_b"}))
-    assert found.names == ("m.A.test_a", "m.A.test_c", "lint", "cut")
-    assert [name for name, _ in found.refused] == ["gone", "slow", "far"]
+    found = acknowledgeable(runs, frozenset({"m.A.test_b"}), no_tests=("lint",))
+    assert found.names == ("m.A.test_a", "m.A.test_c", "lint", "cut", "vitest")
+    assert [name for name, _ in found.refused] == ["gone", "slow", "far", "crashed", "unknown", "all red"]
+    assert found.refused[-1][1].startswith("its failures have no names")
 
 
 def test_three_failing_checks_are_shown_whole():

@@ -5,7 +5,7 @@ from cases import for_each_case
 
 from steersman.contracts.commands import CommandResult, Report
 from steersman.judges.baseline import is_known, judge_check, spelled, stale
-from steersman.judges.evidence import NAMED, weigh
+from steersman.judges.evidence import NAMED, note_acknowledged, weigh
 
 OLD = "tests.test_old::test_slow"
 
@@ -67,10 +67,63 @@ def test_a_known_failure_was_named_and_was_there_before(runs, base, known, verdi
     assert judge_check(runs, base, frozenset(known)).verdict == verdict
 
 
+def test_a_known_test_does_not_cover_its_package():
+    """A package that no longer builds is a failure of its own, and so is one that fails in another way than before."""
+    red, unbuilt = (
+        ran("a", ["x::TestRed"]),
+        plain(1, 0, report=report((), (), broken=["x [build failed]"], form="go")),
+    )
+    alone = plain(1, 0, report=report((), (), broken=["x"], form="go"))
+    for known in ({"x::TestRed"}, {"x", "x::TestRed"}, {"unit"}):
+        assert judge_check([unbuilt], [red], frozenset(known)).verdict == "failed"
+    assert judge_check([unbuilt], [unbuilt], frozenset({"x [build failed]"})).verdict == "known"
+    assert judge_check([unbuilt], [unbuilt], frozenset({"x"})).verdict == "failed"
+    assert judge_check([alone], [unbuilt], frozenset({"x", "x [build failed]"})).verdict == "failed"
+
+
 def test_what_is_known_speaks_with_what_passed():
     """The tests that passed beside a known failure count; a known failure without names proves nothing."""
     assert judge_check([ran("abc", [OLD])], [ran("abc", [OLD])], frozenset({OLD})).tests == 3
     assert judge_check([plain(1)], [plain(1)], frozenset({"unit"})).tests == 0
+
+
+FILES = " Test Files  {} failed | 4 passed (6)\n      Tests  78 passed (78)\n"
+WHOLE = {
+    "more pass": (plain(1, 79, passed=79), plain(1, 78, passed=78), ("known", 79)),
+    "as many pass": (plain(1, 80, passed=78), plain(1, 80, passed=78), ("known", 78)),
+    "fewer pass": (plain(1, 78, passed=77), plain(1, 78, passed=78), ("failed", 78)),
+    "more tests fail": (plain(1, 81, passed=78), plain(1, 80, passed=78), ("failed", 81)),
+    "more files fail": (plain(1, 78, passed=78, output=FILES.format(3)), plain(1, 78, passed=78, output=FILES.format(2)), ("failed", 78)),
+    "as many files fail": (plain(1, 78, passed=78, output=FILES.format(2)), plain(1, 78, passed=78, output=FILES.format(2)), ("known", 78)),
+    "none passed before": (plain(1, 5, passed=5), plain(1, 5, passed=0), ("failed", 5)),
+    "nobody tells who passed": (plain(1, 78), plain(1, 78), ("failed", 78)),
+    "nothing is counted now": (plain(1), plain(1, 78, passed=78), ("failed", 0)),
+    "nothing was counted before": (plain(1, 78, passed=78), plain(1), ("failed", 78)),
+    "it ends in another way": (plain(2, 79, passed=79), plain(1, 78, passed=78), ("failed", 79)),
+    "a report, and an end of its own": (plain(1, 2, passed=2, report=report("ab")), plain(1, 1, passed=1, report=report("a")), ("known", 2)),
+}  # fmt: skip
+
+
+@for_each_case(("now", "base", "wanted"), WHOLE.values())
+def test_a_check_acknowledged_as_a_whole_is_judged_by_numbers(now, base, wanted):
+    """Without names as many tests have to pass as on the base, and no more of anything may fail."""
+    told = judge_check([now], [base], frozenset({"unit"}))
+    assert (told.verdict, told.tests) == wanted
+
+
+def test_a_check_acknowledged_as_a_whole_says_so():
+    """What speaks for it and what nobody judges is its reason; a check with names or without tests says nothing."""
+    base = [plain(1, 78, passed=78), plain(1, name="lint"), plain(0, 1, passed=1, name="fine")]
+    now = [plain(1, 79, passed=79, reason="counted"), *base[1:]]
+    whole, lint, fine = note_acknowledged(now, base, frozenset({"unit", "lint"}))
+    assert whole.reason == (
+        "counted; check unit is acknowledged as a whole: 79 tests passed, its failures are not judged by name"
+    )
+    assert (lint.reason, fine.reason) == ("", "")
+    named = [ran("a", [OLD])]
+    assert note_acknowledged(named, named, frozenset({OLD})) == named
+    assert note_acknowledged(now, None, frozenset({"unit"})) == now
+    assert weigh(now, base, frozenset({"unit", "lint"})).tests == 80
 
 
 FLAKY = {
@@ -134,6 +187,9 @@ HELD = {
         "unittest", [LOADER], {"passed": "a", "skipped": ["test_b.B.one"]}, ("test_b.B.one", LOADER),
     ),
     "go: a package": ("go", ["x/b"], {"passed": ["x/b::TestB"]}, ()),
+    "go: a package that did not build": ("go", ["x/b [build failed]"], {"passed": ["x/b::TestB"]}, ()),
+    "go: did not build, without tests": ("go", ["x/b [setup failed]"], {"passed": "a", "empty": ("x/b",)}, ()),
+    "go: did not build, silent": ("go", ["x/b [build failed]"], {"passed": ["x/bb::TestB"]}, ("x/b [build failed]",)),
     "go: without tests": ("go", ["x/b"], {"passed": "a", "empty": ("x/b",)}, ()),
     "go: silent": ("go", ["x/b"], {"passed": ["x/bb::TestB"]}, ("x/b",)),
     "go: its tests ran": ("go", ["x"], {"passed": ["x::Known"], "skipped": ["x::TestNew"]}, ()),

@@ -141,6 +141,41 @@ def test_a_go_package_that_fails_has_failed():
     assert told.broken == ("x",)
 
 
+def unbuilt(package, kind="build"):
+    return (
+        {"Action": "start", "Package": package},
+        {"Action": "output", "Package": package, "Output": f"FAIL\t{package} [{kind} failed]\n"},
+        {"Action": "fail", "Package": package},
+    )
+
+
+def test_a_go_package_is_no_test():
+    """Where a test says why its package failed the package is left out; in no case is it counted."""
+    red = ({"Action": "start"}, {"Action": "fail", "Test": "TestRed"}, {"Action": "fail"})
+    told, _ = read_go(events(*red, {"Action": "pass", "Test": "TestA"}))
+    assert (told.failed, told.broken, told.ran, told.failures) == (("x::TestRed",), (), 2, 1)
+    told, _ = read_go(events(*red, *unbuilt("y")))
+    assert (told.failed, told.broken) == (("x::TestRed", "y [build failed]"), ("y [build failed]",))
+    assert (told.ran, told.failures) == (1, 1)
+    assert proven(("go",), 0, read_go(events(*unbuilt("y")))[0], None)[0] == "failed"
+
+
+def test_a_go_package_says_how_it_failed():
+    """A package that does not build is another failure than one that fails beside its tests, whatever these print."""
+    told, _ = read_go(events(*unbuilt("y"), *unbuilt("z", "setup"), {"Action": "start"}, {"Action": "fail"}))
+    assert told.broken == ("x", "y [build failed]", "z [setup failed]")
+    told, _ = read_go(events({"Action": "pass", "Test": "TestA", "Package": "y"}, *unbuilt("y")))
+    assert told.broken == ("y",)
+
+
+def test_what_go_says_of_a_build_is_shown_as_text():
+    """Not as the event that it comes in."""
+    build = {"ImportPath": "y [y.test]", "Action": "build-output", "Output": "y/a.go:4:6: syntax error\n"}
+    fails = {"ImportPath": "y [y.test]", "Action": "build-fail"}
+    _, shown = read_go("".join(json.dumps(e) + "\n" for e in (build, fails)) + events(*unbuilt("y")))
+    assert shown == "y/a.go:4:6: syntax error\nFAIL\ty [build failed]\n"
+
+
 def test_go_tests_that_did_not_come_to_their_end_prove_nothing():
     """A binary that prints its results and leaves proves nothing; one that left without a test is no test, nor empty."""
     left = {"Action": "output", "Output": f"{LEFT}\n"}

@@ -4,7 +4,7 @@ from cases import for_each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.judges.summaries import failures_told, printed_tests
+from steersman.judges.summaries import count_failures, failures_told, printed_passes, printed_tests
 
 # As the tools print them: runner, closing lines, tests that ran.
 PRINTED = [
@@ -176,3 +176,51 @@ def test_any_output_is_answered(text):
     """No output makes it raise."""
     assert printed_tests(text) is None or printed_tests(text) >= 0
     assert len(failures_told(text)) <= len(text)
+
+
+# As above: closing lines, tests that passed.
+PASSED = [
+    ("Tests:       1 failed, 2 skipped, 3 passed, 6 total\n", 3),
+    (" Test Files  2 failed | 4 passed (6)\n      Tests  78 passed (78)\n", 78),
+    ("test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured\n", 3),
+    ("  3 passing (10ms)\n  1 failing\n", 3),
+    ("  Total:     4\n  Passed:    3\n  Skipped:   2\n", 3),
+    ("     Summary [   0.012s] 3 tests run: 2 passed, 1 failed, 1 skipped\n", 2),
+    ("5 examples, 1 failure, 1 pending\n", 3),
+    ("4 runs, 9 assertions, 1 failures, 1 errors, 1 skips\n", 1),
+    ("67% tests passed, 1 tests failed out of 3\n\t  2 - slow (Skipped)\n", 1),
+    ("[ERROR] Tests run: 5, Failures: 1, Errors: 1, Skipped: 2\n", 1),
+    ("2 doctests, 4 tests, 1 failure\n", 5),
+    ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\n", 1),
+    ("1 failed, 2 passed, 1 xfailed, 1 error in 0.1s\n", 3),
+    ("..F.x  [100%]\n", 4),
+    ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)\n", 2),
+    ("Executed 3 tests, with 1 failure (0 unexpected) in 0.1 seconds\n", None),
+    ("Tests: 5, Assertions: 7, Failures: 1.\n", None),
+    ("1 passed in 0.1s\nTests: 5, Assertions: 7, Failures: 1.\n", None),
+    ("nothing of the kind\n", None),
+]
+
+
+@for_each_case(("output", "passed"), PASSED)
+def test_how_many_passed(output, passed):
+    """Those that passed are told from those that failed; where a runner does not say, nobody knows."""
+    assert printed_passes(output) == passed
+
+
+@for_each_case(
+    ("output", "failures"),
+    [
+        (" Test Files  2 failed | 4 passed (6)\n      Tests  78 passed (78)\n", 2),
+        ("Test Suites: 1 failed, 2 passed, 3 total\nTests:       3 failed, 4 passed, 7 total\n", 4),
+        ("FAILED (failures=1, errors=2)\n", 3),
+        ("Tests run: 5, Failures: 1, Errors: 2, Skipped: 2\n", 3),
+        ("# fail 3\n 2 fail\n", 5),
+        ("1 failed, 2 passed, 1 error in 0.1s\n", 2),
+        ("it says: 3 failed attempts\n", 0),
+        ("", 0),
+    ],
+)
+def test_failures_are_counted_in_closing_lines(output, failures):
+    """Of tests, and of files that could not be loaded; a sentence is no closing line."""
+    assert count_failures(output) == failures

@@ -73,6 +73,49 @@ def test_a_module_in_a_file_of_its_own_ends_at_once():
     )
 
 
+TEXTS = """#[test]
+fn text() {
+    let s = r#"
+}
+#[test]
+"#;
+    assert_eq!(s.len(), 12);
+}
+"""
+NOT_FORMATTED = """#[test]
+  fn odd() {
+if true {
+}
+assert!(odd);
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    "old", [TEXTS, "#[test]\nfn a() { let c = '{'; }\n", "#[cfg(test)]\nuse x::{\n    a,\n};\n"]
+)
+def test_the_product_behind_a_test_is_not_the_test(old):
+    """A test ends at the brace that closes it, whatever its strings and characters hold."""
+    assert not changed("a.rs", old, old + "\npub mod clamp_number;\n")
+    assert not changed("a.rs", old + "fn a() {}\n", old + "fn b() { 1 }\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (TEXTS, TEXTS.replace("12", "13")),
+        (TEXTS, TEXTS.replace('r#"\n}', 'r#"\n{')),
+        (TEXTS, f"/*\n{TEXTS}*/\n"),
+        (TEXTS, f"#[ignore]\n{TEXTS}"),
+        (NOT_FORMATTED, NOT_FORMATTED.replace("assert!(odd)", "return")),
+        (MODULE[:-2] + "    fn helps() {}\n}\n", MODULE[:-2] + "    fn helps() { 1 }\n}\n"),
+    ],
+)
+def test_all_of_a_test_counts(old, new):
+    """What stands behind a brace in a string, the string, comments around it, attributes, helpers of its module."""
+    assert changed("a.rs", old, new)
+
+
 def test_an_example_of_rust():
     """It stands in a comment and is compiled by the runner."""
     old = "/// ```\n/// assert_eq!(x::add(2, 3), 5);\n/// ```\npub fn add() {}\n"

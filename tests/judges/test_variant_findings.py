@@ -67,6 +67,9 @@ OLD = {
     "counts: as many": ([plain(0, 3)], [plain(0, 2)], [plain(0, 2)], files("a.test.js"), []),
     "counts: fewer": ([plain(0, 3)], [plain(0, 2)], [plain(0, 1)], files("a.test.js"), [("question", "it passed before and fails with the base's tests and the new code; the change touches tests", ())]),
     "counts: red before": ([plain(0, 3)], [plain(1, 2)], [plain(1, 2)], files(added=["a.test.js"]), [("question", "it failed before and still fails with the base's tests and the new code; the change touches tests", ())]),
+    "counts: acknowledged as a whole": ([plain(1, 4, passed=3)], [plain(1, 3, passed=2)], [plain(1, 3, passed=2)], files(added=["a.test.js"]), []),
+    "counts: acknowledged, and worse": ([plain(1, 4, passed=3)], [plain(1, 3, passed=2)], [plain(1, 3, passed=1)], files(added=["a.test.js"]), [("question", "it failed before and still fails with the base's tests and the new code; the change touches tests", ())]),
+    "counts: green by its tests": ([plain(0, 3, passed=3)], [plain(1, 3, passed=2)], [plain(1, 3, passed=2)], files("a.test.js"), [("question", "it failed before and still fails with the base's tests and the new code; the change touches tests", ())]),
     "counts: no tests before": ([plain(0, 3)], [plain(1)], [plain(1)], files(added=["a.test.js"]), []),
 }  # fmt: skip
 

@@ -1,8 +1,10 @@
 """A check that failed reads the same everywhere: command, end, failing tests, both streams."""
 
+import pytest
+
 from steersman.contracts.commands import CommandResult, Report
 from steersman.views.base_stop import base_stop_reason, base_stop_remedies, remedy_lines
-from steersman.views.failed_check import failed_check_lines
+from steersman.views.failed_check import failed_check_lines, pick_error_lines
 
 
 def result(**more):
@@ -51,6 +53,50 @@ def test_the_last_lines_of_each_stream():
         "  standard error:",
         "  │ e",
     ]
+
+
+def test_the_heading_of_an_error_is_shown_before_its_stack():
+    """Where the last lines are only stack frames the first lines that look like errors take the place of some."""
+    frames = [f" ❯ frame{n} node_modules/x.js" for n in range(20)]
+    text = "\n".join(
+        ["noise", "\x1b[31m FAIL \x1b[39m a.spec.ts", "Error: no entry", *frames, "Error: last", "end"]
+    )
+    assert failed_check_lines(result(errors=text))[2:] == [
+        "  standard error, first 2 errors and last 4 of 25 lines:",
+        "  │  FAIL  a.spec.ts",
+        "  │ Error: no entry",
+        "  │  ❯ frame18 node_modules/x.js",
+        "  │  ❯ frame19 node_modules/x.js",
+        "  │ Error: last",
+        "  │ end",
+    ]
+
+
+HEADINGS = [
+    "error[E0425]: x",
+    "E   assert 1 == 2",
+    "panic: boom",
+    "  × a test",
+    "pkg.SomeError: x",
+    "FAILED t.py::a",
+]
+
+
+@pytest.mark.parametrize("line", HEADINGS)
+def test_what_looks_like_the_heading_of_an_error(line):
+    """As compilers and runners write it; it is shown once, and a sentence about errors is none."""
+    assert pick_error_lines([line, "a", "b", "c"], 3) == [line]
+    assert pick_error_lines(["no error here", "a", "b", line], 3) == []
+
+
+def test_what_is_no_test_is_not_called_one():
+    """A package or module that failed as a whole stands apart from the tests."""
+    told = failed_check_lines(
+        result(
+            report=Report(form="go", failed=("x [build failed]", "y::TestA"), broken=("x [build failed]",))
+        )
+    )
+    assert told[2:4] == ["  1 test failed: y::TestA", "  1 failed as a whole: x [build failed]"]
 
 
 def test_failing_tests_are_grouped():

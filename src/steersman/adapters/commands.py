@@ -34,7 +34,7 @@ from steersman.contracts.grammars import Commands
 from steersman.contracts.workspace import Checkout
 from steersman.judges.commands import PLAIN, Blocked, CommandRules
 from steersman.judges.reports import Unreadable, proven
-from steersman.judges.summaries import printed_tests
+from steersman.judges.summaries import printed_passes, printed_tests
 from steersman.judges.summary_patterns import BY_PATTERN, EXIT_CODE_ONLY, judge_summary
 from steersman.judges.text import printable
 from steersman.ports.sandbox import Sandbox
@@ -104,11 +104,13 @@ class LocalCommands:
         ):
             counted = await asyncio.to_thread(count_summary, command.summary, printed)
             verdict, tests, reason = judge_summary(done.exit_code, counted)
+            passed = counted.passed
             reason = _died(done.exit_code) or reason or BY_PATTERN
         else:
             verdict, tests, reason = _verdict(
                 argv if counts else (), done, found, printed_tests(printed) if counts else None
             )
+            passed = found.ran - found.failures if isinstance(found, Report) else printed_passes(printed)
         if command.exit_code_is_enough and not setup:
             reason = reason or EXIT_CODE_ONLY
         if done.exit_code == NOT_FOUND and self._sandbox.isolated:
@@ -120,6 +122,7 @@ class LocalCommands:
             verdict=verdict,
             exit_code=done.exit_code,
             tests=tests,
+            passed=None if tests is None else passed,
             report=found if isinstance(found, Report) else None,
             asked=report.env,
             reason=reason,

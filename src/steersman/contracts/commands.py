@@ -24,7 +24,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     form: Literal["junit", "go", "pytest", "unittest"]
     ran: int = 0  # passed and failed ones; skipped tests did not run
-    failures: int = 0
+    failures: int = 0  # of those that ran
     expected: int = (
         0  # what proves nothing, but is counted in a summary: tests marked as failing, files without one
     )
@@ -64,6 +64,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["passed", "failed", "blocked", "timeout", "no_tests"]
     exit_code: int | None = None
     tests: int | None = None  # how many the runner says it ran; None where it does not say
+    passed: int | None = None  # how many of them passed; None where nobody tells them apart
     report: Report | None = None  # the runner's own report, where it has one and it could be read
     asked: dict[str, str] = {}  # what was put into its environment to get the report
     reason: str = ""  # why blocked, or how it died

@@ -4,7 +4,7 @@ A base without tests is not red: the change may bring the first ones. A check th
 is judged with the change. **Invariant:** pure; results come in, names and results go out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -12,6 +12,10 @@ from steersman.contracts.commands import CommandResult
 from steersman.judges.baseline import is_known, judge_check
 
 NOT_FOUND = 127  # what a shell and the first program in a box say of a program that is not there
+NO_NAMES = (
+    "its failures have no names, and it does not say how many tests pass: count them with a `summary` pattern in"
+    " [checks], put what fails into a check of its own, or, if it runs no tests, name it in `no_tests`"
+)
 SHOWN = 3  # failing checks that are shown whole
 
 
@@ -45,15 +49,22 @@ def judge_base(results: Sequence[CommandResult], known: frozenset[str]) -> BaseC
     return BaseChecks(tuple(unstarted), tuple(red))
 
 
-def acknowledgeable(results: Sequence[CommandResult], known: frozenset[str]) -> Acknowledgeable:
-    """What a person may acknowledge on a base tree: failing tests by name, else the whole check by its own."""
+def acknowledgeable(
+    results: Sequence[CommandResult], known: frozenset[str], no_tests: Collection[str] = ()
+) -> Acknowledgeable:
+    """What a person may acknowledge on a base tree: failing tests by name, else the whole check by its own.
+
+    Without names a check has to say how many tests pass, unless it runs none: `no_tests` are those.
+    """
     base = judge_base(results, known)
     failing = {r.name for r in base.red if r.verdict == "failed"}
-    names = (n for r in results if r.name in failing and r.verdict == "failed" for n in _names(r))
+    named = [(r, failure_names(r, no_tests)) for r in results if r.name in failing and r.verdict == "failed"]
+    names = (name for _, found in named for name in found)
     fresh = (name for name in dict.fromkeys(names) if not is_known(name, known))
     refused = [(r.name, "it cannot start") for r in base.unstarted]
     refused += [(r.name, "it did not come to its end") for r in base.red if r.verdict == "timeout"]
     refused += [(r.name, "it may not run here") for r in base.red if r.verdict == "blocked"]
+    refused += dict.fromkeys((r.name, NO_NAMES) for r, found in named if not found)
     return Acknowledgeable(tuple(fresh), tuple(refused))
 
 
@@ -63,12 +74,15 @@ def count_known(result: CommandResult, base: Sequence[CommandResult], known: fro
     A check whose failures have no names counts as one.
     """
     before = [r for r in base if (r.cwd, r.argv) == (result.cwd, result.argv)]
-    return len(_names(result)) if judge_check([result], before, known).verdict == "known" else 0
+    return len(failure_names(result)) or 1 if judge_check([result], before, known).verdict == "known" else 0
 
 
-def _names(result: CommandResult) -> tuple[str, ...]:
+def failure_names(result: CommandResult, no_tests: Collection[str] = ()) -> tuple[str, ...]:
+    """The names under which a failing check can be acknowledged: of its tests, else its own; none where it tells too little."""
     report = result.report
-    return report.failed if report is not None and report.failed and not report.cut else (result.name,)
+    if report is not None and report.failed and not report.cut:
+        return report.failed
+    return (result.name,) if result.passed or result.name in no_tests else ()
 
 
 def _unstarted(result: CommandResult) -> bool:

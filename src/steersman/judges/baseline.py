@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult, Report, full_output
 from steersman.judges.holders import silent
-from steersman.judges.summaries import failures_told
+from steersman.judges.summaries import count_failures, failures_told
 
 Verdict = Literal["passed", "failed", "blocked", "timeout", "no_tests", "known", "flaky"]
 
@@ -90,8 +90,35 @@ def _acknowledged(
     names, old = _failures(failing), _failures(before)
     whole = runs[0].name in known
     if names is None or old is None:
-        return whole and names is old
+        return whole and names is old and (_counts_nothing((*runs, *base)) or fails_no_worse(runs, base))
     return names <= old and (whole or all(is_known(n, known) for n in names))
+
+
+def _counts_nothing(results: Sequence[CommandResult]) -> bool:
+    """Whether no test was ever counted, as of a linter: then it speaks for nothing."""
+    return all(r.tests is None for r in results)
+
+
+def fails_no_worse(runs: Sequence[CommandResult], base: Sequence[CommandResult]) -> bool:
+    """Whether as many tests pass as on the base tree, and no more of anything fails; never without a count."""
+    now, before = _count_outcomes(runs), _count_outcomes(base)
+    if now is None or before is None or before[0] == 0:
+        return False
+    return now[0] >= before[0] and now[1] <= before[1] and now[2] <= before[2]
+
+
+def _count_outcomes(results: Sequence[CommandResult]) -> tuple[int, int, int] | None:
+    """The fewest tests that passed, the most that failed, and the most failures that were printed."""
+    counted = [(r.passed, (r.tests or 0) - r.passed) for r in results if r.passed is not None]
+    if not counted or len(counted) < len(results):
+        return None
+    printed = max(count_failures(full_output(r)) for r in results)
+    return min(passed for passed, _ in counted), max(failed for _, failed in counted), printed
+
+
+def acknowledged_as_whole(runs: Sequence[CommandResult], judged: Judged) -> bool:
+    """Whether a check is known to fail by its own name alone, so that its tests speak by their number."""
+    return judged.verdict == "known" and judged.tests > 0 and _failures(_failing(runs)) is None
 
 
 def _failing(results: Sequence[CommandResult]) -> list[CommandResult]:
@@ -130,7 +157,7 @@ def stale(known: Iterable[str], base: Sequence[CommandResult]) -> tuple[str, ...
 def _tests(runs: Sequence[CommandResult], verdict: Verdict) -> int:
     """How many tests speak for a pass; what failed does not."""
     if verdict == "known":
-        return min((r.report.ran - r.report.failures if r.report else 0) for r in runs)
+        return min(r.report.ran - r.report.failures if r.report else r.passed or 0 for r in runs)
     counted = [r.tests or int(r.exit_code_only) for r in runs if verdict != "flaky" or sound(r) == "passed"]
     return min(counted)
 
@@ -176,7 +203,12 @@ def reports_of(results: Sequence[CommandResult]) -> list[Report]:
 
 def most_tests(results: Sequence[CommandResult]) -> int:
     """The highest count of tests, without what only holds tests."""
-    return max(((r.tests or 0) - (len(r.report.broken) if r.report else 0) for r in results), default=0)
+    return max(((r.tests or 0) - _counted_holders(r.report) for r in results), default=0)
+
+
+def _counted_holders(report: Report | None) -> int:
+    """How many of those that were counted only hold tests; go's packages are not counted."""
+    return len(report.broken) if report is not None and report.form != "go" else 0
 
 
 def _tampered(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:

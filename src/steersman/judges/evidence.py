@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from steersman.contracts.commands import CommandResult, Finding, full_output
-from steersman.judges.baseline import Judged, judge_check, sound
+from steersman.judges.baseline import Judged, acknowledged_as_whole, judge_check, sound
 from steersman.judges.reports import NOT_TOLD
 from steersman.judges.text import clip, count_of, printable
 
@@ -60,6 +60,21 @@ def _unproven(r: CommandResult, no_tests: Collection[str]) -> CommandResult:
     if r.name in no_tests:
         return msgspec.structs.replace(r, reason=RUNS_NONE)
     return msgspec.structs.replace(r, verdict="no_tests", reason=NOT_TOLD)
+
+
+def note_acknowledged(results: Runs, base: Runs | None, known: frozenset[str]) -> list[CommandResult]:
+    """The same results; a check that is acknowledged as a whole says what speaks for it and what nobody judges."""
+    before, notes = _grouped(base or ()), {}
+    for key, runs in _grouped(results).items():
+        judged = judge_check(runs, before.get(key), known)
+        if acknowledged_as_whole(runs, judged):
+            passed = f"{count_of(judged.tests, 'test')} passed"
+            notes[key] = f"check {judged.name} is acknowledged as a whole: {passed}, its failures are not judged by name"  # fmt: skip
+    return [_with_note(r, notes.get((r.name, *r.argv), "")) for r in results]
+
+
+def _with_note(r: CommandResult, note: str) -> CommandResult:
+    return msgspec.structs.replace(r, reason="; ".join(filter(None, (r.reason, note)))) if note else r
 
 
 def weigh(results: Runs, base: Runs | None = None, known: frozenset[str] = frozenset()) -> Weighed:

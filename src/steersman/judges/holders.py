@@ -5,11 +5,14 @@ cannot vanish as one. But it cannot stay silent either, nor be the place where t
 **Invariant:** pure; what broke is answered only by a test of it that passes now.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from steersman.contracts.commands import Report
 from steersman.judges.witness import holder
+
+_UNBUILT = re.compile(r" \[(?:build|setup) failed\]$")  # what go says behind the name of a package
 
 
 def silent(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
@@ -21,7 +24,7 @@ def silent(now: Sequence[Report], base: Sequence[Report]) -> tuple[str, ...]:
     if any(r.form == "junit" for r in now):
         return _files(broken, _names(now, "empty"), passed - ran, skipped)
     told = _empty(now)
-    found = [name for name in broken if not _inside(name, passed) and name not in told]
+    found = [name for name in broken if not _inside(name, passed) and _UNBUILT.sub("", name) not in told]
     return tuple(sorted({*found, *(test for name in broken for test in _inside(name, skipped))}))
 
 
@@ -44,7 +47,7 @@ def _inside(name: str, tests: Counter[str]) -> list[str]:
     """The tests of what has this name, as its runner names both."""
     if held := holder(name):
         return [test for test in tests if f".{held}." in f".{test}."]
-    held = name.removesuffix("__init__.py").rstrip("/")
+    held = _UNBUILT.sub("", name).removesuffix("__init__.py").rstrip("/")
     return [test for test in tests if not held or test.startswith((f"{held}::", f"{held}/"))]
 
 

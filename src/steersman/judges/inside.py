@@ -7,10 +7,16 @@ What was there has to be there still; a further test behind it is as welcome as 
 
 import re
 from collections import Counter
+from typing import NamedTuple
 
 from steersman.contracts.workspace import Text
 
 _BEGINS = re.compile(r"#\[(?:cfg\((?:all\()?test\b|(?:\w+::){0,4}test[\](])")
+_TEXTS = re.compile(
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|\bb?r(?P<hashes>#*)".*?(?:"(?P=hashes)|\Z)|"(?:[^"\\]|\\.)*"?"""
+    r"""|'(?:[^'\\\n]|\\[^\n][^'\n]{0,8})'""",
+    re.DOTALL,
+)
 _FENCE = re.compile(
     r"^[ \t]*//[/!][ \t]?```[^\n]*\n(?P<body>(?:[ \t]*//[/!][^\n]*\n)*?)[ \t]*//[/!][ \t]?```", re.MULTILINE
 )
@@ -29,19 +35,46 @@ def changed_inside(path: str, old: Text, new: Text, *, examples: bool = False) -
 
 
 def _rust_tests(text: str) -> Counter[tuple[str, ...]]:
-    """Each test, each opening of a test module, and each example, without blank lines and comments."""
+    """Each test, each test module without its tests, and each example, without blank lines and comments."""
     parts: list[list[str]] = []
-    for line in filter(None, map(str.strip, text.splitlines())):
-        if _BEGINS.match(line):
-            parts.append([line])
-        elif parts and not line.startswith("//") and not _is_over(parts[-1]):
-            parts[-1].append(line)
-    return Counter(_without_closing(part) for part in parts) + Counter((m["body"],) for m in _FENCE.finditer(text))  # fmt: skip
+    open_parts: list[_OpenPart] = []
+    attributes: list[str] = []  # they belong to what follows them
+    depth = 0
+    for whole, code in zip(text.split("\n"), _without_texts(text).split("\n"), strict=True):
+        line, indent = whole.strip(), whole[: len(whole) - len(whole.lstrip())]
+        if not line or line.startswith("//"):
+            continue
+        if _BEGINS.match(code.strip()):
+            parts.append([])
+            open_parts.append(_OpenPart(indent, depth, parts[-1]))
+        elif code.strip().startswith("#[") and code.rstrip().endswith("]"):
+            attributes.append(line)
+            continue
+        if open_parts:
+            open_parts[-1].lines.extend((*attributes, line))
+        attributes.clear()
+        depth += code.count("{") - code.count("}")
+        while open_parts and open_parts[-1].ends_with(code, indent, depth):
+            open_parts.pop()
+    return Counter(map(_without_closing, parts)) + Counter((m["body"],) for m in _FENCE.finditer(text))
 
 
-def _is_over(part: list[str]) -> bool:
-    """Whether a line such as `mod tests;` has ended what began: the product goes on."""
-    return len(part) == 2 and part[1].endswith(";")
+class _OpenPart(NamedTuple):
+    """A test or a test module whose end has not come yet."""
+
+    indent: str
+    depth: int
+    lines: list[str]
+
+    def ends_with(self, code: str, indent: str, depth: int) -> bool:
+        """Whether its item closes where it began; what is formatted otherwise goes on as long as what is around it."""
+        closes = indent == self.indent and code.rstrip().endswith(("}", ";"))
+        return depth < self.depth or (depth == self.depth and closes)
+
+
+def _without_texts(text: str) -> str:
+    """The code without comments, strings and characters; every line stays a line."""
+    return _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
 
 
 def _without_closing(part: list[str]) -> tuple[str, ...]:

@@ -138,6 +138,7 @@ class _Events:
     def __init__(self) -> None:
         self._results: dict[tuple[str, str], str] = {}  # by package and test; a package itself has no test
         self._left: set[str] = set()
+        self._unbuilt: dict[str, str] = {}  # packages that did not come to a test binary, with go's words
         self._printed: list[tuple[tuple[str, str], str]] = []
 
     def take(self, line: str) -> None:
@@ -149,6 +150,8 @@ class _Events:
         package, test, shown = event["Package"], event.get("Test"), str(event.get("Output", ""))
         if shown.strip() == LEFT:
             self._left.add(package)
+        if shown.strip() in (f"FAIL\t{package} [{kind} failed]" for kind in ("build", "setup")):
+            self._unbuilt[package] = shown.strip().removeprefix("FAIL\t")
         name = (package, test if isinstance(test, str) else "")
         result = _ENDS.get(str(event.get("Action")))
         if result is not None and self._results.get(name) != "failed":
@@ -164,31 +167,41 @@ class _Events:
         )
 
     def report(self, trees: Sequence[str]) -> Report | Unreadable:
-        """What began and did not end has failed; a package is told of where it failed or has no tests."""
+        """What began and did not end has failed; a package is told of where it has no tests, or none says why it failed.
+
+        A package is no test: it is not counted as one.
+        """
         if not self._results:
             return Unreadable("it told no event")
         if any(test and package in self._left for package, test in self._results):
             return Unreadable("it ended before its tests had come to their end")
+        ran = {package for package, test in self._results if test}
+        explained = {p for (p, test), result in self._results.items() if test and result in ("failed", "run")}
         cases = []
         for (package, test), result in self._results.items():
             if test:
                 cases.append((within(f"{package}::{test}", trees), _TEST.get(result, result)))
-            elif result in _PACKAGE and package not in self._left:
-                cases.append((package, _PACKAGE[result]))
-        return report_of("go", cases, 0)
+            elif result in _PACKAGE and package not in self._left | explained:
+                name = package if package in ran else self._unbuilt.get(package, package)
+                cases.append((name, _PACKAGE[result]))
+        report, broken = report_of("go", cases, 0), sum(result == "broken" for _, result in cases)
+        return msgspec.structs.replace(report, ran=report.ran - broken, failures=report.failures - broken)
 
 
 def _event(line: str) -> dict[str, Any] | None:
-    """An event of the tool; None for a line that is none, such as one of the compiler."""
+    """An event of the tool, about a package or about its build; None for a line that is none, such as one of a linker."""
     if not line.startswith('{"'):
         return None
     try:
         event = json.loads(line)
     except ValueError:
         return None
+    if isinstance(event, dict) and event.get("Action") in _BUILD:
+        return {"Package": "", "Output": event.get("Output", "")}
     return event if isinstance(event, dict) and isinstance(event.get("Package"), str) else None
 
 
+_BUILD = ("build-output", "build-fail")
 _PROGRESS = ("=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME ")
 _ENDS = {"run": "run", "start": "run", "pass": "passed", "fail": "failed", "skip": "skipped"}
 _TEST = {"run": "failed"}
@@ -243,8 +256,8 @@ def _without_a_report(argv: Argv, exit_code: int, printed: int | None) -> tuple[
 def _contradiction(report: Report, exit_code: int, printed: int | None) -> str:
     if exit_code == 0 and report.outside:
         return f"its tests did not test this tree: {'; '.join(clip(told, LONGEST) for told in report.outside[:5])}"
-    if exit_code == 0 and report.failures:
-        return f"its report has {report.failures} failures, its exit code is 0"
+    if exit_code == 0 and (bad := report.failures or len(report.broken)):
+        return f"its report has {bad} failures, its exit code is 0"
     if exit_code == 0 and printed is None and report.form in _SUMMED:
         return "it left a report without coming to its summary"
     # Of what a class skips unittest counts one and says that none of it ran; go prints tests inside tests.

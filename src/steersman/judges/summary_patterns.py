@@ -22,6 +22,7 @@ class SummaryCount(msgspec.Struct, frozen=True):
 
     ran: int | None = None
     failed: int = 0
+    passed: int | None = None  # None where the pattern does not tell
     problem: str = ""
 
 
@@ -41,7 +42,8 @@ def count_matches(matches: Sequence[Mapping[str, str | None]]) -> SummaryCount:
     """Adds up the numbers of all matches; `total` counts skipped tests, `passed` does not."""
     if not matches:
         return SummaryCount(problem=NO_MATCH)
-    ran = failed = 0
+    ran = failed = passed = 0
+    told = all("passed" in groups or "failed" in groups for groups in matches)
     for groups in matches:
         numbers = {name: _number(text) for name, text in groups.items() if text is not None}
         if None in numbers.values():
@@ -51,8 +53,10 @@ def count_matches(matches: Sequence[Mapping[str, str | None]]) -> SummaryCount:
         counts = {name: number or 0 for name, number in numbers.items()}
         failed += counts.get("failed", 0)
         both = counts.get("passed", 0) + counts.get("failed", 0)
-        ran += counts["total"] - counts.get("skipped", 0) if "total" in counts else both
-    return SummaryCount(max(0, ran), failed)
+        here = counts["total"] - counts.get("skipped", 0) if "total" in counts else both
+        ran += here
+        passed += counts.get("passed", 0) if "passed" in groups else here - counts.get("failed", 0)
+    return SummaryCount(max(0, ran), failed, max(0, passed) if told else None)
 
 
 def judge_summary(exit_code: int, counted: SummaryCount) -> tuple[Outcome, int | None, str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult, Finding
 from steersman.contracts.workspace import Touched
-from steersman.judges.baseline import has_names, most_tests, ran_tests, reports_of, sound
+from steersman.judges.baseline import fails_no_worse, has_names, most_tests, ran_tests, reports_of, sound
 from steersman.judges.infrastructure import is_named_as_test, is_test_file, is_test_support
 
 Runs = Sequence[CommandResult]
@@ -66,7 +66,7 @@ def has_new_tests(now: Runs, base: Runs) -> bool:
 def judge_old_tests(now: Runs, base: Runs, variant: Runs, tests: TestFiles) -> tuple[Finding, ...]:
     """Returns what the base's tests say about the new code, for one check."""
     if not has_names(base) or not has_names(now):
-        return _judge_counts(base, variant, tests)
+        return _judge_counts(now, base, variant, tests)
     lost = _lost_tests(now, base, variant)
     passed = Counter(name for report in reports_of(base) for name in report.passed)
     rewritten = [name for name in lost if _is_rewritten(name, base, tests)]
@@ -122,13 +122,15 @@ def _is_rewritten(name: str, base: Runs, tests: TestFiles) -> bool:
     return bool(support) or not tests.changed.isdisjoint(files)
 
 
-def _judge_counts(base: Runs, variant: Runs, tests: TestFiles) -> tuple[Finding, ...]:
+def _judge_counts(now: Runs, base: Runs, variant: Runs, tests: TestFiles) -> tuple[Finding, ...]:
     """Without names the check as a whole is compared: its verdict, and how many tests it counted."""
     passed_before = any(sound(r) == "passed" for r in base)
     ran_before = most_tests(base)
     passes = any(sound(r) == "passed" for r in variant)
     if passes and most_tests(variant) >= ran_before:
         return ()
+    if all(sound(r) == "failed" for r in (*now, *base)) and fails_no_worse(variant, base):
+        return ()  # acknowledged as a whole, or variants would not have been run: it fails as it did
     if not passed_before and not ran_before and not tests.changed:
         return ()  # there were no tests yet
     said = "it passed before and fails" if passed_before else "it failed before and still fails"

@@ -13,10 +13,14 @@ from steersman.contracts.commands import CommandResult
 from steersman.judges.text import clip, count_of, one_line
 
 TAIL = 6  # lines of one stream on a screen
+ERRORS = 2  # of these lines: headings of errors that stand before the last lines
 LONGEST = 200  # characters of one line
 GROUPS, NAMES = 6, 5  # of failing tests: groups, and names in one group
 BAR = "│ "
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ERROR = re.compile(
+    r"\s*(?:(?:[\w.]+\.)?\w*(?:Error|Exception)\b|error\b|fatal\b|panic:|thread '.*' panicked|FAIL(?:ED)?\b|✗|✖|×)|E {3}"
+)
 _READ_ONLY = ("Read-only file system", "EROFS")
 _MAY_WRITE = (
     "something is read-only while checks run: name a place that they have to write under [worktree] writable"
@@ -25,7 +29,7 @@ _VERDICTS = {"no_tests": "no tests", "timeout": "timed out"}
 
 
 def failed_check_lines(result: CommandResult, tail: int = TAIL) -> list[str]:
-    """The result as lines; of each stream the last `tail` lines are shown."""
+    """The result as lines; of each stream `tail` lines are shown: the last, and the first that tell an error."""
     where = f"   (in {one_line(result.cwd)})" if result.cwd else ""
     return [
         failed_check_head(result),
@@ -56,8 +60,19 @@ def _never_ran(result: CommandResult) -> bool:
 
 
 def _failed_tests(result: CommandResult) -> list[str]:
-    """The failing tests, grouped by the module or class that holds them."""
-    names = result.report.failed if result.report is not None else ()
+    """The failing tests, grouped by the module or class that holds them; then what failed as a whole, such as a package."""
+    if result.report is None:
+        return []
+    broken = result.report.broken
+    names = sorted(set(result.report.failed) - set(broken))
+    whole = [clip(one_line(name), LONGEST) for name in broken[:GROUPS]]
+    return [
+        *_grouped_tests(names),
+        *([f"{len(broken)} failed as a whole: {', '.join((*whole, *_more(len(broken) - GROUPS)))}"] if broken else []),
+    ]  # fmt: skip
+
+
+def _grouped_tests(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     if len(names) == 1:
@@ -91,12 +106,21 @@ def _more(rest: int) -> list[str]:
 
 
 def _stream(name: str, text: str, tail: int) -> Iterable[str]:
-    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    lines = [_shown(line) for line in text.split("\n") if line.strip()]
     if not lines:
         return
-    cut = f", last {tail} of {len(lines)} lines" if len(lines) > tail else ""
+    errors = pick_error_lines(lines, tail)
+    last = lines[len(errors) - tail :]
+    first = {0: "", 1: "first error and "}.get(len(errors), f"first {len(errors)} errors and ")
+    cut = f", {first}last {len(last)} of {len(lines)} lines" if len(lines) > tail else ""
     yield f"  {name}{cut}:"
-    yield from (f"  {BAR}{_shown(line)}" for line in lines[-tail:])
+    yield from (f"  {BAR}{line}" for line in (*errors, *last))
+
+
+def pick_error_lines(lines: Sequence[str], tail: int) -> list[str]:
+    """Returns the first lines that look like the heading of an error, where the last `tail` lines leave them out."""
+    most = min(ERRORS, tail // 3)
+    return [line for line in lines[:-tail] if _ERROR.match(line)][:most]
 
 
 def _shown(line: str) -> str:

@@ -59,7 +59,7 @@ def ran(name="unit", verdict="passed", *, exit_code=0, tests=3, failed=(), argv=
     report = Report(form="pytest", ran=3, failures=len(failed), failed=failed) if failed else None
     return CommandResult(
         name=name, argv=argv or ("pytest", name), source="project", verdict=verdict, exit_code=exit_code,
-        tests=tests, report=report,
+        tests=tests, passed=tests and tests - (verdict == "failed"), report=report,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from steersman.contracts.commands import CommandResult
+from steersman.contracts.config import Config
 from steersman.errors import UserError
 from steersman.faces.deck import DONE, REFUSED, Deck, verb
 from steersman.faces.speech import insider
@@ -38,7 +39,7 @@ def acknowledge(deck: Deck, *, run: str, names: tuple[str, ...], yes: bool) -> i
     loaded = deck.read_config()
     if loaded.path is None:
         raise UserError(f"there is no steersman.toml to write to: run `{deck.me} init` first")
-    wanted = _choose(deck, _base_results(deck, found), names, frozenset(loaded.config.known_failures))
+    wanted = _choose(deck, _base_results(deck, found), names, loaded.config)
     if not wanted:
         deck.tell({"file": str(loaded.path), "added": [], "exit_code": DONE})
         deck.say(f"nothing to add: what fails on the base tree of {found} is acknowledged in {loaded.path}")
@@ -71,12 +72,13 @@ def _base_results(deck: Deck, run: str) -> list[CommandResult]:
 
 
 def _choose(
-    deck: Deck, results: list[CommandResult], names: tuple[str, ...], known: frozenset[str]
+    deck: Deck, results: list[CommandResult], names: tuple[str, ...], config: Config
 ) -> tuple[str, ...]:
     from steersman.judges.base_checks import acknowledgeable
     from steersman.judges.baseline import is_known
 
-    found = acknowledgeable(results, known)
+    known = frozenset(config.known_failures)
+    found = acknowledgeable(results, known, config.no_tests)
     for name, why in found.refused:
         deck.warn(f"{name} cannot be acknowledged: {why}", fg="yellow")
     if found.refused and not found.names:

@@ -243,7 +243,12 @@ def _unknown_failures(config: Config, proof: "Proof") -> list[str]:
 
 def _acknowledged(deck: Deck, proof: "Proof", *, asked: bool) -> list[str]:
     """The failures that a person acknowledges: by the option, or by a yes to a question of its own."""
-    names = _failures(proof)
+    from steersman.judges.base_checks import NO_NAMES, failure_names
+
+    nameless = [r.name for r in proof.results if r.name in _failures(proof) and not failure_names(r)]
+    for name in dict.fromkeys(nameless):
+        deck.warn(f"{name} cannot be acknowledged: {NO_NAMES}", fg="yellow")
+    names = [name for name in _failures(proof) if name not in nameless]
     if not names or asked:
         return names
     if deck.as_json or sys.stdin is None or not sys.stdin.isatty():

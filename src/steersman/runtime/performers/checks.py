@@ -16,7 +16,7 @@ from steersman.contracts.facts import BaselineFacts, CheckFacts
 from steersman.errors import WorkspaceError
 from steersman.judges.base_checks import count_known, judge_base
 from steersman.judges.baseline import stale
-from steersman.judges.evidence import told, weigh
+from steersman.judges.evidence import note_acknowledged, told, weigh
 from steersman.kernel.canonical import digest_of
 from steersman.runtime.call import Call
 from steersman.runtime.performers.bounds import argv_beyond, bounds_of
@@ -34,6 +34,7 @@ async def check(call: Call) -> CheckFacts:
     try:
         commands = wanted(call)
         results = told(await round_.all(commands, base or []), call.config.no_tests)
+        results = note_acknowledged(results, base, frozenset(call.config.known_failures))
         results += await run_variants(call, _Round, commands, results, base)
     except WorkspaceError as error:
         return CheckFacts(error="workspace", first_ref=call.payloads.put(str(error)))
