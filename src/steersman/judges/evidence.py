@@ -20,6 +20,7 @@ RUNS_NONE = (
     "its exit code is 0, but it runs no tests (`no_tests` in steersman.toml), and without a test nothing is approved:"
     " add a check that runs tests under [checks]"
 )
+AS_WHOLE = "is acknowledged as a whole"
 NAMED = 40  # tests that are told by name
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
@@ -69,7 +70,7 @@ def note_acknowledged(results: Runs, base: Runs | None, known: frozenset[str]) -
         judged = judge_check(runs, before.get(key), known)
         if acknowledged_as_whole(runs, judged):
             passed = f"{count_of(judged.tests, 'test')} passed"
-            notes[key] = f"check {judged.name} is acknowledged as a whole: {passed}, its failures are not judged by name"  # fmt: skip
+            notes[key] = f"check {judged.name} {AS_WHOLE}: {passed}, its failures are not judged by name"  # fmt: skip
     return [_with_note(r, notes.get((r.name, *r.argv), "")) for r in results]
 
 

@@ -136,12 +136,12 @@ def finding(f: Finding) -> str:
 def check(c: Check) -> str:
     """One check in one line."""
     argv = f" · {clip(' '.join(c.argv), WIDTH)}" if c.argv else ""
+    reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
     if c.known:
         passed = f" · {c.tests} passed" if c.tests else ""
-        return one_line(f"{c.name}: {verdict_words(c.verdict, c.known)}{passed}{argv}")
+        return one_line(f"{c.name}: {verdict_words(c.verdict, c.known)}{passed}{argv}{reason}")
     tests = f" · {count_of(c.tests, 'test')}" if c.tests is not None else ""
     code = f" · exit {c.exit_code}" if c.exit_code else ""
-    reason = f" · {clip(c.reason, WIDTH)}" if c.reason else ""
     return one_line(f"{c.name}: {c.verdict}{tests}{code}{argv}{reason}")
 
 

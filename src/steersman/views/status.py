@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.contracts.commands import CommandResult
 from steersman.judges.base_checks import count_known
+from steersman.judges.evidence import AS_WHOLE
 from steersman.judges.text import one_line
 from steersman.kernel.machine import Machine
 from steersman.kernel.record import outcome, status
@@ -321,8 +322,8 @@ def _check(r: CommandResult, base: Sequence[CommandResult], known: frozenset[str
     """One result; of a variant what it says about the change. That new tests fail on old code is what they are for."""
     count = count_known(r, base, known) if known and not r.findings else 0
     if count:
-        passed = r.report.ran - r.report.failures if r.report is not None else None
-        return Check(r.name, "known", r.argv, r.exit_code, passed, variant=r.variant, known=count)
+        note = next((part for part in r.reason.split("; ") if AS_WHOLE in part), "")
+        return Check(r.name, "known", r.argv, r.exit_code, r.passed, note, variant=r.variant, known=count)
     verdict = "noted" if r.variant == "new tests" else r.verdict
     reason = "; ".join(f.sentence for f in r.findings) or r.reason
     failure = () if verdict in ("passed", "noted") else tuple(failed_check_lines(r))
