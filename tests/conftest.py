@@ -27,7 +27,7 @@ os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.en
 # proofs/; passing tests leave nothing here (pyproject.toml).
 MEMORY = Path("/dev/shm")  # noqa: S108  a folder of our own below it
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
-    place = MEMORY / f"steersman-tests-{os.getuid()}"
+    place = MEMORY / f"s{os.getuid()}"  # short: the path of a socket has 108 bytes
     place.mkdir(mode=0o700, exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = str(place)
 
