@@ -24,9 +24,11 @@ settings.load_profile("unhurried")
 os.environ["PATH"] = f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}"
 
 # Thousands of small repositories cost a fifth of the system's time on a disk. What the crash proofs say about disks is in
-# proofs/; passing tests leave nothing here (pyproject.toml).
+# proofs/; passing tests leave nothing here (pyproject.toml). The real CLIs stay on the disk: codex's own sandbox has a
+# /dev of its own, so a worktree below /dev/shm does not exist in it.
 MEMORY = Path("/dev/shm")  # noqa: S108  a folder of our own below it
-if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+ON_DISK = "TMPDIR" in os.environ or "STEERSMAN_TEST_AGENTS" in os.environ
+if not ON_DISK and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
     place = MEMORY / f"s{os.getuid()}"  # short: the path of a socket has 108 bytes
     place.mkdir(mode=0o700, exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = str(place)
