@@ -25,7 +25,10 @@ HARMLESS = (
     *("roles.*.seconds", "roles.*.start_seconds", "roles.*.idle_seconds"),
     *("chat.agents.*.seconds", "chat.agents.*.start_seconds", "chat.agents.*.idle_seconds"),
 )
-_HARMLESS_KEYS = tuple(tuple(place.split(".")) for place in HARMLESS)
+_HARMLESS_KEYS = {
+    length: tuple(keys for place in HARMLESS if len(keys := place.split(".")) == length)
+    for length in (1, 2, 3, 4)
+}
 _FILE = re.compile(r"(\.steersman/(?:.*/)?)([^/]+)()")
 _MEMBER = re.compile(r'((?:checks|env|roles|chat\.agents)\.)("(?:[^"\\]|\\.)*"|[^.]+)(.*)')
 _PLAIN_NAME = re.compile(r"[\w.+@-]+")
@@ -102,8 +105,8 @@ def _is_written(keys: Keys, value: Any, default: Mapping[Keys, Any]) -> bool:
 
 def _is_harmless(keys: Keys) -> bool:
     return any(
-        len(place) == len(keys) and all(part in ("*", key) for part, key in zip(place, keys, strict=True))
-        for place in _HARMLESS_KEYS
+        all(part in ("*", key) for part, key in zip(place, keys, strict=True))
+        for place in _HARMLESS_KEYS.get(len(keys), ())
     )
 
 

@@ -37,6 +37,8 @@ def why_unseen(said: str) -> str:
 
 def why_unnamed(name: str) -> str:
     """Why a reader would not see which file, directory or module a name is of; empty where it is plain."""
+    if name.isascii() and name.isprintable():
+        return ""
     if name.strip() and not visible(name):
         return "has nothing in it that anybody could see"
     hidden = next((char for char in name if not _shown(char)), "")
