@@ -197,4 +197,68 @@ def test_the_hash_of_a_text_never_changes():
     """The same text has the same hash on every Python: this one is written down."""
     text = 'def f(c, *, e: int = 0) -> bool:\n    "Said."\n    return [x async for x in c] or f"{c}{e!r:>3}" in {**c, "k": None}\n'
     texts = Texts({"m": text})
-    assert texts.hashed("m", *texts.module("m").nodes["f"]) == "4de6f5ed42aac600"
+    assert texts.hashed("m", *texts.module("m").nodes["f"]) == "5000c1120533f462"
+
+
+RENAMED = """
+import msgspec
+from typing import NamedTuple
+from room import rules
+
+class Size(NamedTuple):
+    width: int
+
+class Stored(msgspec.Struct):
+    depth: int
+    def measure(self, more): return self.depth + more
+
+def start(c, e):
+    from room.rules import BASE
+    def inner(y): return y > BASE
+    try:
+        size = Size(width=c.first)
+    except ValueError as bad:
+        return bad
+    match e:
+        case Size(width=w):
+            return rules.judge(c, limit=w) and Stored(depth=w).measure(size.width)
+        case {"key": _, **rest}:
+            return inner(rest)
+    return sum(x.depth for x in c)
+"""
+JUDGE = "def judge(c, *, limit): return limit > BASE and judge(c, limit=limit - 1)\nBASE = 3\n"
+
+
+def start_hash(table, rules, name="rules"):
+    """The hash of the function that starts, in texts of which one module is called `name`."""
+    texts = Texts({"room": "", "room.table": table, f"room.{name}": rules})
+    return texts.hashed("room.table", texts.module("room.table").tree.body[-1])
+
+
+# fmt: off
+NEW_NAMES = (
+    ("def start", "def begin_now"), ("Size", "Extent"), ("width", "breadth"), ("Stored", "Record"), ("measure", "add_depth"),
+    ("size", "extent"), ("bad", "error"), ("w)", "wide)"), ("=w)", "=wide)"), ("(more)", "(extra)"), ("more", "extra"), ("inner", "is_over"), ("rest", "others"), ("(y)", "(z)"), ("y >", "z >"),
+    ("c, e", "context, event"), ("c.first", "context.first"), ("match e", "match event"), ("judge(c,", "judge(context,"), ("in c)", "in context)"),
+)
+# fmt: on
+
+
+def test_what_things_are_called_does_not_count():
+    """Functions, classes, parameters, locals, members and modules may get other names, and move; nothing else changes."""
+    table, rules = RENAMED, JUDGE
+    for old, new in NEW_NAMES:
+        table = table.replace(old, new)
+    table = table.replace("from room.rules import BASE", "from room.verdicts import LOWEST as BASE")
+    table = table.replace("from room import rules", "from room import verdicts as rules")
+    table = table.replace("rules.judge(context, limit", "rules.is_over(context, ceiling")
+    rules = rules.replace("judge", "is_over").replace("limit", "ceiling").replace("BASE", "LOWEST")
+    assert table != RENAMED
+    assert start_hash(table, rules, "verdicts") == start_hash(RENAMED, JUDGE)
+
+
+@for_each_case("old", ["c.first", "depth", '"a"', "ValueError", "sum("])
+def test_what_is_stored_or_comes_from_outside_keeps_its_name(old):
+    """A field that is stored, a key, and a name from outside decide by what they are called."""
+    table = RENAMED.replace("c.first", 'c.first["a"]')
+    assert start_hash(table.replace(old, old[:-1] + "_x" + old[-1]), JUDGE) != start_hash(table, JUDGE)

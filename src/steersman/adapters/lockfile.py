@@ -21,7 +21,7 @@ from steersman.kernel.fingerprint import fingerprint
 ROOMS = ("machines", "judges", "contracts")
 SOURCE = Path(steersman.__file__).resolve().parent
 PATH = SOURCE.parents[1] / "machines.lock"
-FORMAT = 1
+FORMAT = 2  # 1 hashed what things are called, too
 Lock = dict[str, Any]
 
 

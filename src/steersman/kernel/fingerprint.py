@@ -8,7 +8,7 @@ Each function is hashed with every function and constant it reaches in the given
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import structs
@@ -36,7 +36,7 @@ def _parts(m: Machine, texts: Texts) -> Iterator[tuple[str, Part]]:
     for name, d in _work(m):
         yield f"work {name}", _do(texts, d)
     for job in m.jobs.values():
-        told = [job.kind, job.does, job.outlives, job.edits, job.returns.__qualname__]
+        told = [job.kind, job.does, job.outlives, job.edits, _shape(job.returns)]
         yield f"job {job.name}", _part(job.version, told)
     for n in m.namings.values():
         yield f"naming {n.subject.name}", _part(n.version, _pairs(n.pairs))
@@ -89,7 +89,7 @@ def _cap(texts: Texts, cap: Cap) -> Part:
 def _event(texts: Texts, e: EventDef) -> Part:
     """An event may get a further field that has a default; whatever else changes in what it carries needs a version."""
     ups = [[v, _function(texts, up, ("event", e.name), "upcasts")] for v, up in sorted(e.upcasts.items())]
-    return {**_part(e.version, e.origin.value, e.carries.__qualname__, ups), "fields": _fields(e.carries)}
+    return {**_part(e.version, e.origin.value, ups), "fields": _fields(e.carries)}
 
 
 def _context(m: Machine, texts: Texts) -> Part:
@@ -98,13 +98,30 @@ def _context(m: Machine, texts: Texts) -> Part:
 
 
 def _fields(kind: type[msgspec.Struct]) -> dict[str, str]:
-    return {f.name: f"{f.type!r} = {_default(f)}" for f in structs.fields(kind)}
+    return {f.name: f"{_shape(f.type)} = {_default(f)}" for f in structs.fields(kind)}
+
+
+def _shape(kind: Any) -> str:
+    """How values of a type are stored; what a class is called, and where it is, is not stored."""
+    if inner := get_args(kind):
+        parts = map(repr, inner) if get_origin(kind) is Literal else map(_shape, inner)
+        return f"{_shape(get_origin(kind))}[{', '.join(parts)}]"
+    if not isinstance(kind, type):
+        return str(kind)
+    if issubclass(kind, msgspec.Struct):
+        required = [f.encode_name for f in structs.fields(kind) if f.required]
+        return f"{{{', '.join((*required, '...'))}}}"
+    return kind.__name__
 
 
 def _default(f: structs.FieldInfo) -> str:
     if f.default_factory is not msgspec.NODEFAULT:
-        return repr(f.default_factory())
-    return "" if f.default is msgspec.NODEFAULT else repr(f.default)
+        return _stored(f.default_factory())
+    return "" if f.default is msgspec.NODEFAULT else _stored(f.default)
+
+
+def _stored(value: object) -> str:
+    return repr(msgspec.to_builtins(value, order="sorted"))
 
 
 # ── finding a function in the texts ─────────────────────────────────────────────────────────────────────────────────

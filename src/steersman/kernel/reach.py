@@ -1,6 +1,8 @@
 """What a piece of source text reaches: the functions and constants it names, and theirs, found in the text alone.
 
-Layout, comments, docstrings and annotations of functions do not count; what a class declares does.
+Layout, comments, docstrings and annotations of functions do not count; what a class declares does. What a thing is
+called does not count either: definitions, local names, parameters and members get numbers in the order in which they
+appear. Names that are stored (fields of a Struct) and names from outside the texts are hashed as they are.
 **Invariant:** nothing is imported and nothing is run: the same texts give the same hashes on every Python.
 """
 
@@ -12,7 +14,12 @@ from functools import cached_property
 
 # Fields that say nothing, or that only some Pythons know.
 SILENT = frozenset({"ctx", "type_comment", "kind", "type_params", "annotation", "returns"})
+UNSTORED = frozenset(
+    {"NamedTuple", "Protocol", "TypedDict", "dataclass"}
+)  # classes whose field names are not stored
 Definition = tuple[str, str]  # module, dotted name
+Target = tuple[Definition, tuple[str, ...]]  # a definition, and the attributes that are asked of it
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True)
@@ -60,48 +67,160 @@ class Texts:
 
     def hashed(self, module: str, *starts: ast.AST) -> str:
         """One hash over these nodes of a module and over everything they reach."""
-        told = {d: [_told(n) for n in self._nodes(d)] for d in self._reached(module, starts)}
-        whole = [[_told(n) for n in starts], sorted((list(d), nodes) for d, nodes in told.items())]
+        whole = _Writing(self).write_all(module, starts)
         return hashlib.sha256(repr(whole).encode()).hexdigest()[:16]
 
-    def _reached(self, module: str, starts: Iterable[ast.AST]) -> set[Definition]:
-        seen: set[Definition] = set()
-        queue = [d for n in starts for d in self._named(module, n)]
-        while queue:
-            definition = queue.pop()
-            if definition not in seen:
-                seen.add(definition)
-                queue += [d for n in self._nodes(definition) for d in self._named(definition[0], n)]
-        return seen
-
-    def _nodes(self, definition: Definition) -> list[ast.AST]:
+    def find_nodes(self, definition: Definition) -> list[ast.AST]:
+        """The lines that make a definition."""
         name, _, attribute = definition[1].partition(".")
         nodes = self.module(definition[0]).nodes[name]
         return [line for n in nodes for line in _attribute(n, attribute)] if attribute else nodes
 
-    def _named(self, module: str, node: ast.AST) -> Iterator[Definition]:
-        """The definitions that a node names directly."""
-        here, own = self.module(module), _own(node)
-        for chain in _chains(node):
-            if chain[0] not in own:
-                yield from self._resolve(here, chain)
-
-    def _resolve(self, here: Module, chain: tuple[str, ...]) -> Iterator[Definition]:
+    def resolve(self, here: Module, chain: tuple[str, ...]) -> Target | None:
+        """The definition in the texts that a dotted name leads to; None for a name from outside."""
         name, *rest = chain
         if name in here.nodes:
-            attribute = rest[:1] if any(_attribute(n, rest[0]) for n in here.nodes[name] if rest) else []
-            yield here.name, ".".join((name, *attribute))
-        elif name in here.imports:
+            inside = bool(rest) and any(_attribute(n, rest[0]) for n in here.nodes[name])
+            cut = 1 if inside else 0
+            return (here.name, ".".join((name, *rest[:cut]))), tuple(rest[cut:])
+        if name in here.imports:
             parts = (*here.imports[name], *rest)
             for cut in range(len(parts) - 1, 0, -1):
                 module = ".".join(parts[:cut])
                 if module in self and (module, parts[cut]) != (here.name, name):
-                    yield from self._resolve(self.module(module), parts[cut:])
-                    break
+                    return self.resolve(self.module(module), parts[cut:])
+        return None
+
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The names of methods and attributes that classes of the texts declare and nothing stores."""
+        classes = [
+            n for name in self._texts for n in ast.walk(self.module(name).tree) if isinstance(n, ast.ClassDef)
+        ]
+        stored = {name for c in classes if not _bases(c) & UNSTORED for name in _annotated(c)}
+        return frozenset(name for c in classes for name in _declared(c)) - stored
+
+
+class _Writing:
+    """One hash in the making: who appears first has the lowest number."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._definitions: dict[Definition, int] = {}
+        self._members: dict[str, int] = {}
+        self._here: Module
+        self._own: dict[str, int] = {}
+
+    def write_all(self, module: str, starts: Iterable[ast.AST]) -> list[object]:
+        """The nodes as plain lists, and then every definition that they lead to, in the order of appearance."""
+        written: list[object] = [self._write_nodes(module, list(starts))]
+        while len(written) <= len(self._definitions):
+            definition = list(self._definitions)[len(written) - 1]
+            written.append(self._write_nodes(definition[0], self._texts.find_nodes(definition)))
+        return written
+
+    def _write_nodes(self, module: str, nodes: list[ast.AST]) -> list[object]:
+        self._here = self._texts.module(module)
+        written: list[object] = []
+        for node in nodes:
+            self._own = dict.fromkeys(_bound_names(node), -1) if isinstance(node, Function) else {}
+            written.append(self._write(node))
+        return written
+
+    def _write(self, node: ast.AST) -> object:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                return []  # where a name is used, it is written where it leads
+            case ast.Name() | ast.Attribute() if chain := _dotted(node):
+                return self._write_chain(chain)
+            case ast.Attribute(value=value, attr=attr):
+                return ["Attribute", self._write(value), self._write_member(attr)]
+            case ast.Call(func=func, args=args, keywords=keywords):
+                named = [[self._write_keyword(func, k.arg), self._write(k.value)] for k in keywords]
+                return ["Call", self._write(func), [self._write(a) for a in args], named]
+            case ast.ClassDef():
+                return self._write_class(node)
+            case _:
+                return [type(node).__name__, *self._write_fields(node)]
+
+    def _write_fields(self, node: ast.AST) -> Iterator[list[object]]:
+        """What is absent is left out, whatever Python says it."""
+        for name, value in _fields(node):
+            values = [v for v in value if not _is_docstring(node, v)] if isinstance(value, list) else [value]
+            if values and value is not None:
+                yield [name, *(self._write_value(node, name, v) for v in values)]
+
+    def _write_value(self, node: ast.AST, name: str, value: object) -> object:
+        if isinstance(value, ast.AST):
+            return self._write(value)
+        if isinstance(value, str) and not isinstance(node, ast.Constant):
+            if name == "kwd_attrs":
+                return self._write_member(value)
+            return (
+                self._write_own(value) if value in self._own else ""
+            )  # what a top-level definition is called
+        return f"{type(value).__name__}:{value!r}"
+
+    def _write_class(self, node: ast.ClassDef) -> object:
+        """A class with its fields; its methods keep names of their own."""
+        outer, body = self._own, [n for n in node.body if not _is_docstring(node, n)]
+        written: list[object] = ["ClassDef", [self._write(n) for n in (*node.bases, *node.decorator_list)]]
+        written += [[k.arg, self._write(k.value)] for k in node.keywords]
+        for line in body:
+            self._own = (
+                {**outer, **dict.fromkeys(_bound_names(line), -1)} if isinstance(line, Function) else outer
+            )
+            written.append([[self._write_member(name) for name in _line_names(line)], self._write_line(line)])
+        self._own = outer
+        return written
+
+    def _write_line(self, line: ast.AST) -> object:
+        match line:
+            case ast.Assign(value=value):
+                return ["Assign", self._write(value)]
+            case ast.AnnAssign(annotation=annotation, value=value):
+                return ["AnnAssign", self._write(annotation), self._write(value) if value else None]
+            case _:
+                return self._write(line)
+
+    def _write_chain(self, chain: tuple[str, ...]) -> object:
+        if chain[0] in self._own:
+            return ["own", self._write_own(chain[0]), *map(self._write_member, chain[1:])]
+        target = self._texts.resolve(self._here, chain)
+        if target is not None:
+            number = self._definitions.setdefault(target[0], len(self._definitions))
+            return ["definition", number, *map(self._write_member, target[1])]
+        outside = (*self._here.imports.get(chain[0], (chain[0],)), *chain[1:])
+        return ["outside", *outside]
+
+    def _write_own(self, name: str) -> int:
+        if self._own[name] < 0:
+            self._own[name] = max(self._own.values()) + 1
+        return self._own[name]
+
+    def _write_member(self, name: str) -> object:
+        return self._members.setdefault(name, len(self._members)) if name in self._texts.members else name
+
+    def _write_keyword(self, func: ast.AST, name: str | None) -> object:
+        """A keyword by the number of the parameter that it names, where the function is in the texts."""
+        chain = _dotted(func)
+        target = self._texts.resolve(self._here, chain) if chain and chain[0] not in self._own else None
+        if name is None or target is None or target[1]:
+            return name
+        for node in self._texts.find_nodes(target[0]):
+            if isinstance(node, Function) and name in (names := [a.arg for a in _parameters(node)]):
+                return names.index(name)
+        return self._write_member(name)
 
 
 def _bound(module: Module) -> Module:
-    """The module with its top-level names filled in, those of `if` and `try` blocks included."""
+    """The module with its top-level names filled in, those of `if` and `try` blocks included, and with all imports."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            module.imports.update(dict(_imported(node)))
+        elif isinstance(node, ast.ImportFrom):
+            source = _source(module, node)
+            module.imports.update({a.asname or a.name: (source, a.name) for a in node.names})
     queue = list(module.tree.body)
     while queue:
         node = queue.pop(0)
@@ -111,11 +230,6 @@ def _bound(module: Module) -> Module:
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
                 for name in _targets(node):
                     module.nodes.setdefault(name, []).append(node)
-            case ast.Import():
-                module.imports.update(dict(_imported(node)))
-            case ast.ImportFrom():
-                source = _source(module, node)
-                module.imports.update({a.asname or a.name: (source, a.name) for a in node.names})
             case ast.If() | ast.Try():
                 queue = [*node.body, *node.orelse, *queue]
             case _:
@@ -154,36 +268,73 @@ def _attribute(node: ast.AST, name: str) -> list[ast.AST]:
     ]
 
 
-def _own(node: ast.AST) -> set[str]:
-    """Names that a function binds for itself."""
-    if not isinstance(node, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
-        return set()
-    return {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)} | set(_targets(node))
+def _bound_names(node: ast.AST) -> Iterator[str]:
+    """Names that a function binds for itself; `*` and handlers of exceptions and patterns bind some too."""
+    for n in ast.walk(node):
+        match n:
+            case ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) if (
+                n is not node
+            ):
+                yield name
+            case _:
+                pass
 
 
-def _chains(node: ast.AST) -> Iterator[tuple[str, ...]]:
-    """The dotted names that a node loads, longest first: `ctx.begin` is one, not two."""
+def _parameters(node: Function) -> Iterator[ast.arg]:
+    yield from (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+
+
+def _bases(node: ast.ClassDef) -> set[str]:
+    chains = filter(None, map(_dotted, (*node.bases, *(getattr(d, "func", d) for d in node.decorator_list))))
+    return {chain[-1] for chain in chains}
+
+
+def _annotated(node: ast.ClassDef) -> Iterator[str]:
+    return (n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name))
+
+
+def _declared(node: ast.ClassDef) -> Iterator[str]:
+    """The members of a class: what its body names, and what its methods set on `self`."""
+    for line in node.body:
+        yield from _line_names(line)
+    for n in ast.walk(node):
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
+            yield n.attr
+
+
+def _line_names(line: ast.AST) -> Iterator[str]:
+    match line:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            if not name.startswith("__"):
+                yield name
+        case ast.Assign() | ast.AnnAssign():
+            targets = line.targets if isinstance(line, ast.Assign) else [line.target]
+            yield from (name for target in targets for name in _targets(target))
+        case _:
+            pass
+
+
+def _dotted(node: ast.AST) -> tuple[str, ...]:
+    """The parts of a plain dotted name; nothing for anything else."""
     match node:
         case ast.Name(id=name):
-            yield (name,)
-        case ast.Attribute(attr=attr, value=value):
-            inner = list(_chains(value))
-            yield from [(*c, attr) for c in inner] if _dotted(value) else inner
+            return (name,)
+        case ast.Attribute(value=value, attr=attr) if inner := _dotted(value):
+            return (*inner, attr)
         case _:
-            for child in _said(node):
-                yield from _chains(child)
-
-
-def _dotted(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _dotted(node.value))
-
-
-def _said(node: ast.AST) -> Iterator[ast.AST]:
-    """The children of a node that count."""
-    for _, value in _fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _is_docstring(node, child):
-                yield child
+            return ()
 
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
@@ -198,15 +349,3 @@ def _is_docstring(node: ast.AST, child: object) -> bool:
         return False
     first = node.body[0]
     return child is first and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-
-
-def _told(node: ast.AST) -> object:
-    """A node as plain lists: what it is and what counts of it; what is absent is left out, whatever Python says it."""
-    told: list[object] = [type(node).__name__]
-    for name, value in _fields(node):
-        values = [v for v in value if not _is_docstring(node, v)] if isinstance(value, list) else [value]
-        if values and value is not None:
-            told.append(
-                [name, *(_told(v) if isinstance(v, ast.AST) else f"{type(v).__name__}:{v!r}" for v in values)]
-            )
-    return told
