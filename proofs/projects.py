@@ -145,7 +145,7 @@ def _init(project: TrialProject, truth: dict[str, Any], row: dict[str, Any]) -> 
         raise StopTrialError("init", "this steersman has no `init --yes`")
     if any(check.get("verdict") == "failed" for check in said.answer.get("checks", {}).values()):
         row["asked"].append("init: tests fail on the base")
-        said = project.type_command("init", "--yes", "--force", "--acknowledge-failures", "--json")
+        said = project.type_command("init", "--check", "--acknowledge-failures", "--yes", "--json")
     facts = said.answer
     found = facts.get("checks", {})
     row["setup"] = [step["run"] if isinstance(step, dict) else step for step in facts.get("setup", [])]
